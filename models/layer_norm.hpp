@@ -29,6 +29,7 @@ class LayerNorm : public Module<T> {
   Variable<T> weight() && { return weight_; }
   const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
   Variable<T> bias() && { return bias_; }
+  double eps() const { return eps_; }
 
  private:
   Dims normalized_shape_;

@@ -7,6 +7,8 @@
 
 #include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/pieces.hpp"
+#include "../lanes.hpp"
+#include "../pointwise/vectorized_math.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -146,8 +148,9 @@ struct Int8TilePanel {
   const float *scales, *bias;
 };
 
-/// y = (sum - zero weight_sum - x_sum weight_zero) scales + bias, where parts of the sum may be beyond 32
-/// bits.
+/// y = act((sum - zero weight_sum - x_sum weight_zero) scales + bias), where parts of the sum may be beyond
+/// 32 bits.
+template <Int8Activation act>
 XGRAD_INLINE void finish_int8_row(const std::int32_t* sums, std::size_t cols, float scale, std::int32_t zero,
                                   std::int32_t x_sum, const Int8TilePanel& panel, float* y) {
   const auto by_zero = static_cast<std::uint32_t>(zero), by_sum = static_cast<std::uint32_t>(x_sum);
@@ -156,24 +159,28 @@ XGRAD_INLINE void finish_int8_row(const std::int32_t* sums, std::size_t cols, fl
     const std::uint32_t sum = static_cast<std::uint32_t>(sums[i]) -
                               by_zero * static_cast<std::uint32_t>(panel.sums[i]) -
                               by_sum * static_cast<std::uint32_t>(panel.zeros[i]);
-    y[i] = static_cast<float>(static_cast<std::int32_t>(sum)) * (scale * panel.scales[i]) + panel.bias[i];
+    float z = static_cast<float>(static_cast<std::int32_t>(sum)) * (scale * panel.scales[i]) + panel.bias[i];
+    if constexpr (act == Int8Activation::gelu) vectorized::coarse_gelu(z);
+    y[i] = z;
   }
 }
 
-/// y (rows, cols) from the sums (rows, 32); whole panels have a length that is known.
-XGRAD_VECTORIZED(void, finish_int8_tile,
+/// y (rows, cols) from the sums (rows, 32).
+XGRAD_VECTORIZED(void, finish_int8_tile_by_loops,
                  (const std::int32_t* sums, std::size_t rows, const Int8TileRows& x,
-                  const Int8TilePanel& panel, float* y, std::size_t ld),
-                 (sums, rows, x, panel, y, ld)) {
+                  const Int8TilePanel& panel, Int8Activation act, float* y, std::size_t ld),
+                 (sums, rows, x, panel, act, y, ld)) {
   const Int8TilePanel here = panel;
-  for (std::size_t r = 0; r < rows; ++r, sums += int8_tile_cols, y += ld) {
-    const std::int32_t x_sum = x.sums == nullptr ? 0 : x.sums[r];
-    if (here.cols == int8_tile_cols) {
-      finish_int8_row(sums, int8_tile_cols, x.scales[r], x.zeros[r], x_sum, here, y);
-    } else {
-      finish_int8_row(sums, here.cols, x.scales[r], x.zeros[r], x_sum, here, y);
+  with_length(here.cols, [&](auto cols) XGRAD_INLINE_LAMBDA {
+    for (std::size_t r = 0; r < rows; ++r, sums += int8_tile_cols, y += ld) {
+      const std::int32_t x_sum = x.sums == nullptr ? 0 : x.sums[r];
+      if (act == Int8Activation::gelu) {
+        finish_int8_row<Int8Activation::gelu>(sums, cols, x.scales[r], x.zeros[r], x_sum, here, y);
+      } else {
+        finish_int8_row<Int8Activation::none>(sums, cols, x.scales[r], x.zeros[r], x_sum, here, y);
+      }
     }
-  }
+  });
 }
 
 /// sums (rows, 32) = rows times a panel.
@@ -195,7 +202,11 @@ XGRAD_VECTORIZED(void, sum_int8_tile_by_loops,
   }
 }
 
-using Int8Sums = decltype(&sum_int8_tile_by_loops);
+/// The two steps of a tile by some instructions.
+struct Int8Tile {
+  decltype(&sum_int8_tile_by_loops) sum;
+  decltype(&finish_int8_tile_by_loops) finish;
+};
 
 #if defined(__x86_64__)
 #define XGRAD_WITH_AVX2 __attribute__((target("avx2")))
@@ -289,14 +300,44 @@ void sum_int8_tile_vnni(std::size_t rows, const Int8TileRows& x, const Int8TileP
   (std::make_index_sequence<int8_tile_rows>());
   of_rows[rows - 1](x, panel, sums);
 }
+/// Whole panels with what belongs to their columns in registers; gelu is what takes time.
+XGRAD_WITH_VNNI void finish_int8_tile_avx512(const std::int32_t* sums, std::size_t rows,
+                                             const Int8TileRows& x, const Int8TilePanel& panel,
+                                             Int8Activation act, float* y, std::size_t ld) {
+  if (panel.cols < int8_tile_cols) return finish_int8_tile_by_loops(sums, rows, x, panel, act, y, ld);
+  constexpr std::size_t parts = 2, lanes_of_sums = int8_tile_cols / parts;
+  __m512i weight_sums[parts];
+  __m512 scales[parts], bias[parts];
+  for (std::size_t p = 0; p < parts; ++p) {
+    weight_sums[p] = _mm512_loadu_si512(panel.sums + p * lanes_of_sums);
+    scales[p] = _mm512_loadu_ps(panel.scales + p * lanes_of_sums);
+    bias[p] = _mm512_loadu_ps(panel.bias + p * lanes_of_sums);
+  }
+  for (std::size_t r = 0; r < rows; ++r, sums += int8_tile_cols, y += ld) {
+    const __m512i zero = _mm512_set1_epi32(x.zeros[r]);
+    const __m512 scale = _mm512_set1_ps(x.scales[r]);
+    for (std::size_t p = 0; p < parts; ++p) {
+      const __m512i sum = _mm512_loadu_si512(sums + p * lanes_of_sums);
+      __m512i product = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, weight_sums[p]));
+      if (x.sums != nullptr) {
+        const __m512i weight_zeros = _mm512_loadu_si512(panel.zeros + p * lanes_of_sums);
+        product = _mm512_sub_epi32(product, _mm512_mullo_epi32(_mm512_set1_epi32(x.sums[r]), weight_zeros));
+      }
+      __m512 z =
+          _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(product), _mm512_mul_ps(scale, scales[p])), bias[p]);
+      if (act == Int8Activation::gelu) vectorized::coarse_gelu(z);
+      _mm512_storeu_ps(y + p * lanes_of_sums, z);
+    }
+  }
+}
 #endif
 
-Int8Sums int8_sums([[maybe_unused]] Int8Instructions instructions) {
+Int8Tile int8_tile([[maybe_unused]] Int8Instructions instructions) {
 #if defined(__x86_64__)
-  if (instructions == Int8Instructions::vnni) return sum_int8_tile_vnni;
-  if (instructions == Int8Instructions::avx2) return sum_int8_tile_avx2;
+  if (instructions == Int8Instructions::vnni) return {sum_int8_tile_vnni, finish_int8_tile_avx512};
+  if (instructions == Int8Instructions::avx2) return {sum_int8_tile_avx2, finish_int8_tile_by_loops};
 #endif
-  return sum_int8_tile_by_loops;
+  return {sum_int8_tile_by_loops, finish_int8_tile_by_loops};
 }
 
 /// Some rows of y, and some panels of the weight. Tiles of a block of rows stay in the second cache level, a
@@ -305,8 +346,9 @@ struct Int8Piece {
   std::size_t first_row, rows, first_panel, panels;
 };
 
-void multiply_int8_piece(Int8Sums sum, const Int8Rows& x, const Int8Matrix& weight, const float* scales,
-                         const float* bias, float* y, const Int8Piece& piece) {
+void multiply_int8_piece(const Int8Tile& tile, const Int8Rows& x, const Int8Matrix& weight,
+                         const float* scales, const float* bias, Int8Activation act, float* y,
+                         const Int8Piece& piece) {
   alignas(64) std::int32_t sums[int8_tile_rows * int8_tile_cols];
   constexpr float no_bias[int8_tile_cols] = {};
   constexpr std::int32_t no_zeros[int8_tile_cols] = {};
@@ -323,13 +365,13 @@ void multiply_int8_piece(Int8Sums sum, const Int8Rows& x, const Int8Matrix& weig
                                 weight.zeros() != nullptr ? weight.zeros() + j : no_zeros,
                                 scales + j,
                                 bias != nullptr ? bias + j : no_bias};
-      for (std::size_t tile = 0; tile < tiles; ++tile) {
-        const std::size_t first = tile * rows / tiles, i = block + first;
-        const std::size_t height = (tile + 1) * rows / tiles - first;
+      for (std::size_t t = 0; t < tiles; ++t) {
+        const std::size_t first = t * rows / tiles, i = block + first;
+        const std::size_t height = (t + 1) * rows / tiles - first;
         const Int8TileRows some{x.row(i), stride, x.scales() + i, x.zeros() + i,
                                 weight.zeros() != nullptr ? x.sums() + i : nullptr};
-        sum(height, some, panel, sums);
-        finish_int8_tile(sums, height, some, panel, y + i * n + j, n);
+        tile.sum(height, some, panel, sums);
+        tile.finish(sums, height, some, panel, act, y + i * n + j, n);
       }
     }
   }
@@ -440,22 +482,22 @@ std::vector<std::int8_t> Int8Matrix::values() const {
 }
 
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
-                      Int8Instructions instructions) {
-  int8_linear_rows(x, weight, weight.scales().data(), bias, y, instructions);
+                      Int8Instructions instructions, Int8Activation act) {
+  int8_linear_rows(x, weight, weight.scales().data(), bias, y, instructions, act);
 }
 
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* scales, const float* bias,
-                      float* y, Int8Instructions instructions) {
+                      float* y, Int8Instructions instructions, Int8Activation act) {
   constexpr std::size_t least_product = std::size_t{1} << 21, least_rows = 48;
   const std::size_t m = x.rows(), panels = weight.panels();
   const std::size_t wanted = std::min(available_threads(), m * weight.rows() * weight.cols() / least_product);
   const bool by_rows = m >= wanted * least_rows;
   const std::size_t pieces = std::max<std::size_t>(by_rows ? wanted : std::min(wanted, panels), 1);
-  const Int8Sums sum = int8_sums(instructions);
+  const Int8Tile tile = int8_tile(instructions);
   parallel_for(pieces, [&](std::size_t i, std::size_t) {
     const std::size_t length = by_rows ? m : panels, begin = i * length / pieces;
     const std::size_t size = (i + 1) * length / pieces - begin;
-    multiply_int8_piece(sum, x, weight, scales, bias, y,
+    multiply_int8_piece(tile, x, weight, scales, bias, act, y,
                         by_rows ? Int8Piece{begin, size, 0, panels} : Int8Piece{0, m, begin, size});
   });
 }

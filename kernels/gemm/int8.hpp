@@ -108,14 +108,20 @@ class Int8Matrix {
   std::vector<std::int32_t> sums_, zeros_;
 };
 
-/// y (x.rows, weight.rows) = x weight^T + bias, where bias (weight.rows) may be null. Each element is a sum
-/// of integer products times both scales, plus the bias: a row of y depends neither on the other rows nor on
-/// the number of threads. Bound by flops.
+/// What becomes of the numbers of a product: gelu is x Phi(x) to within 3e-5, as what gets them rounds them
+/// to far fewer digits.
+enum class Int8Activation { none, gelu };
+
+/// y (x.rows, weight.rows) = act(x weight^T + bias), where bias (weight.rows) may be null. Each element is a
+/// sum of integer products times both scales, plus the bias: a row of y depends neither on the other rows nor
+/// on the number of threads. Bound by flops.
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
-                      Int8Instructions instructions = int8_instructions());
+                      Int8Instructions instructions = int8_instructions(),
+                      Int8Activation act = Int8Activation::none);
 
 /// The same with other scales (weight.rows) of the weight. x must have sums if the weight has zeros.
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* scales, const float* bias,
-                      float* y, Int8Instructions instructions = int8_instructions());
+                      float* y, Int8Instructions instructions = int8_instructions(),
+                      Int8Activation act = Int8Activation::none);
 
 }  // namespace xgrad::kernels

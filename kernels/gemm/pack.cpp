@@ -1,5 +1,6 @@
 #include "pack.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "register_tile.hpp"
@@ -24,10 +25,15 @@ XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, pa
     }
     return;
   }
+  // whole lines of the cache are written at once
+  constexpr std::size_t line = 64 / sizeof(T);
   const std::size_t square_rows = rows / 4 * 4, square_cols = cols / 4 * 4;
-  for (std::size_t c = 0; c < square_cols; c += 4) {
-    for (std::size_t r = 0; r < square_rows; r += 4)
-      transpose_square(from + c * ld + r, ld, packed + r * cols + c, cols);
+  for (std::size_t begin = 0; begin < square_cols; begin += line) {
+    const std::size_t end = std::min(square_cols, begin + line);
+    for (std::size_t r = 0; r < square_rows; r += 4) {
+      for (std::size_t c = begin; c < end; c += 4)
+        transpose_square(from + c * ld + r, ld, packed + r * cols + c, cols);
+    }
   }
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = r < square_rows ? square_cols : 0; c < cols; ++c)

@@ -3,10 +3,13 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <vector>
 
+#include "../../base/detail/parallel.hpp"
 #include "../../graph/fused.hpp"
 #include "../../kernels/gemm/int8.hpp"
 #include "../../kernels/gemm/linear.hpp"
+#include "../../kernels/thread_memory.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../index/indexing.hpp"
 #include "../pointwise/broadcast.hpp"
@@ -19,6 +22,7 @@ namespace xgrad {
 namespace {
 
 constexpr const char* op_name = ops::self_attention.name;
+constexpr std::size_t rows_in_cache = 48;
 
 /// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
 /// after the other in one array.
@@ -75,14 +79,14 @@ struct Block {
   std::size_t row;
 };
 
-/// The projections of x to qkv; x is rounded once for all weights of 8-bit integers.
+/// The projections of rows of x to qkv; these are rounded once for all weights of 8-bit integers.
 template <class T>
-void project(const Variable<T>& x, const std::array<const Projection<T>*, 3>& projections,
-             const Projected& parts, T* qkv) {
+void project(const T* x, const std::array<const Projection<T>*, 3>& projections, const Projected& parts,
+             T* qkv) {
   std::optional<kernels::Int8Rows> rounded;
   for (std::size_t part = 0; part < 3; ++part) {
     const auto& [weight, bias, int8] = *projections[part];
-    const kernels::Matrix<const T> rows(detail::data(x), parts.rows, parts.in);
+    const kernels::Matrix<const T> rows(x, parts.rows, parts.in);
     const T* const added = bias.defined() ? detail::data(bias) : nullptr;
     T* const to = qkv + parts.begin(part);
     if constexpr (std::is_same_v<T, float>) {
@@ -96,6 +100,38 @@ void project(const Variable<T>& x, const std::array<const Projection<T>*, 3>& pr
   }
 }
 
+/// How many blocks from `begin` on have some rows together, or all that are left.
+template <class Blocks>
+std::size_t blocks_of_rows(const Blocks& blocks, std::size_t begin, std::size_t rows) {
+  std::size_t end = begin;
+  for (std::size_t sum = 0; end < blocks.size() && sum < rows; ++end) sum += blocks[end].plan->sizes.q_len;
+  return end - begin;
+}
+
+/// Projections and attention without a graph, for a few blocks at a time: what these attend to is then in the
+/// second cache level. The products of 8-bit integers do not depend on the rows beside them.
+template <class T, class Blocks>
+void attend_in_cache(const Variable<T>& x, const std::array<const Projection<T>*, 3>& projections,
+                     const Projected& parts, const Blocks& blocks, const Variable<T>& mask_bias,
+                     std::size_t out_width, T* y) {
+  std::vector<std::size_t> borders{0};
+  while (borders.back() < blocks.size())
+    borders.push_back(borders.back() + blocks_of_rows(blocks, borders.back(), rows_in_cache));
+  kernels::parallel_for(borders.size() - 1, [&](std::size_t i, std::size_t) {
+    struct SomeBlocks;
+    const std::size_t first = blocks[borders[i]].row;
+    const std::size_t end = borders[i + 1] < blocks.size() ? blocks[borders[i + 1]].row : parts.rows;
+    const Projected some{end - first, parts.in, parts.widths};
+    T* const qkv = kernels::thread_memory<T, SomeBlocks>(element_count(some.shape()));
+    project(detail::data(x) + first * parts.in, projections, some, qkv);
+    for (std::size_t k = borders[i]; k < borders[i + 1]; ++k) {
+      const auto [queries, keys, values] = some.of<const T>(qkv, blocks[k].row - first);
+      detail::attention_forward<T>(*blocks[k].plan, {queries, keys, values}, mask_bias, false,
+                                   y + blocks[k].row * out_width);
+    }
+  });
+}
+
 /// The projections of x, and attention in each block, as one node of the graph. `saved` has room for what
 /// each block keeps. `compose` makes the same of other ops, from the projections and the bias of the mask.
 template <class T, class Blocks, class Memories, class Compose, class... A>
@@ -104,11 +140,18 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
                    Compose compose, const Attributes<A...>& attributes) {
   const auto& [q, k, v] = projections;
   const Projected parts{row_count(x.shape()), x.shape().back(), {width_of(*q), width_of(*k), width_of(*v)}};
-  Variable<T> qkv = detail::empty<T>(parts.shape(), op_name);
-  project(x, projections, parts, detail::data(qkv));
-  Variable<T> y = detail::empty<T>(out_shape, op_name);
+  Variable<T> y = detail::empty<T>(out_shape, op_name), qkv;
   const bool recorded = will_record(x, q->weight, k->weight, v->weight, q->bias, k->bias, v->bias, mask_bias);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
+  const bool in_cache = !recorded && q->int8 != nullptr && k->int8 != nullptr && v->int8 != nullptr &&
+                        blocks.size() >= 2 * kernels::available_threads() &&
+                        parts.rows >= rows_in_cache * kernels::available_threads();
+  if (in_cache) [[unlikely]] {
+    attend_in_cache(x, projections, parts, blocks, mask_bias, out_shape.back(), detail::data(y));
+  } else {
+    qkv = detail::empty<T>(parts.shape(), op_name);
+    project(detail::data(x), projections, parts, detail::data(qkv));
+  }
+  for (std::size_t i = 0; !in_cache && i < blocks.size(); ++i) {
     const auto& [plan, row] = blocks[i];
     const auto [queries, keys, values] = parts.of(detail::data(std::as_const(qkv)), row);
     saved[i] = detail::attention_forward<T>(*plan, {queries, keys, values}, mask_bias, recorded,

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "../../ops/attention/attention_with_weights.hpp"
+#include "../../ops/attention/detail/int8_after_attention.hpp"
 #include "../../ops/attention/detail/packed_self_attention.hpp"
 #include "../../ops/attention/rotary.hpp"
 #include "../../ops/attention/self_attention.hpp"
@@ -283,6 +284,20 @@ typename AfterAttention<T>::Layers AfterAttention<T>::layers(const From& from, c
 template <class T>
 Variable<T> AfterAttention<T>::after_attention(const Layers& layers, const Variable<T>& context,
                                                const Variable<T>& x) const {
+  if constexpr (std::is_same_v<T, float>) {
+    const auto& [out, norm1, gate, up, down, norm2] = layers;
+    if (out.int8_weight() && up.int8_weight() && down.int8_weight() && !gate &&
+        form_.act == HiddenAct::gelu && !this->training()) {
+      const auto linear = [](const Linear<T>& layer) -> xgrad::detail::Int8LinearLayer {
+        return {*layer.int8_weight(), layer.bias()};
+      };
+      const auto norm = [](const LayerNorm<T>& layer) -> xgrad::detail::NormLayer {
+        return {layer.weight(), layer.bias(), layer.eps()};
+      };
+      return xgrad::detail::int8_after_attention(
+          context, x, {linear(out), norm(norm1), linear(up), linear(down), norm(norm2)});
+    }
+  }
   const Variable<T> y = layers.norm1(this->drop(layers.out(context), form_.drop_attention), x);
   const Variable<T> inner = layers.gate ? gated_activation(form_.act, (*layers.gate)(y), layers.up(y))
                                         : activation(form_.act, layers.up(y));

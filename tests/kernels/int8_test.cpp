@@ -225,6 +225,25 @@ TEST(Int8Test, ExtremesAreThoseOfNumbersAndZero) {
   EXPECT_EQ(largest, 4);
 }
 
+TEST(Int8Test, GeluOfProductsIsNearTheExactOne) {
+  using xgrad::kernels::Int8Activation;
+  constexpr std::size_t m = 200, n = 70, k = 5;
+  std::vector<float> x = drawn_floats(m * k), w = drawn_floats(n * k), bias = drawn_floats(n);
+  for (std::size_t i = 0; i < k; ++i) x[i] = std::nanf("");
+  const Int8Rows rows({x.data(), m, k}, Int8Range::all), weight({w.data(), n, k}, Int8Range::symmetric);
+  const Int8Matrix matrix(weight.values(), {weight.scales(), n}, k);
+  for (const Int8Instructions one : all_instructions()) {
+    std::vector<float> plain(m * n), y(m * n);
+    xgrad::kernels::int8_linear_rows(rows, matrix, bias.data(), plain.data(), one);
+    xgrad::kernels::int8_linear_rows(rows, matrix, bias.data(), y.data(), one, Int8Activation::gelu);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+    for (std::size_t i = n; i < m * n; ++i) {
+      const double exact = double{plain[i]} * std::erfc(-double{plain[i]} * std::sqrt(0.5)) / 2;
+      EXPECT_NEAR(y[i], exact, 3e-5) << plain[i];
+    }
+  }
+}
+
 TEST(Int8Test, LargestNumbersHaveTheirPlaces) {
   const std::vector<float> x{-1, 0, 0.5F, 2, -3, 1, 0, 0};
   const Int8Rows symmetric({x.data(), 2, 4}, Int8Range::symmetric), all({x.data(), 2, 4}, Int8Range::all);

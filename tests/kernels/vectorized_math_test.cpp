@@ -2,6 +2,7 @@
 // <cmath> in a wider type.
 
 #include <xgrad/kernels/pointwise/elementwise.hpp>
+#include <xgrad/kernels/pointwise/vectorized_math.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -424,6 +425,27 @@ TYPED_TEST(VectorizedMathValuesTest, ResultsDoNotDependOnThePositionInTheArray) 
       expect_equal([&](T* dx, std::size_t n) { kernel(dy.data(), x.data(), dx, n); });
     ASSERT_FALSE(this->HasFailure());
   }
+}
+
+TEST(VectorizedMathTest, CoarseGeluIsWithinItsErrorEverywhere) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
+  const auto gelu = [](float x) {
+    xgrad::kernels::vectorized::coarse_gelu(x);
+    return x;
+  };
+  double largest = 0;
+  for (int i = -1 << 20; i <= 1 << 20; ++i) {  // from -16 to 16
+    const double x = i * 0x1p-16;
+    largest = std::max(
+        largest, std::abs(double{gelu(static_cast<float>(x))} - x * std::erfc(-x * std::sqrt(0.5)) / 2));
+  }
+  EXPECT_LE(largest, 3e-5);
+  EXPECT_GE(largest, 1e-5);  // what it is for: fewer operations than an exact one needs
+  EXPECT_EQ(gelu(0), 0);
+  EXPECT_EQ(gelu(most), most);
+  EXPECT_NEAR(gelu(-most), 0, 3e-5);
+  EXPECT_EQ(gelu(inf), inf);
+  EXPECT_TRUE(std::isnan(gelu(std::nanf(""))));
 }
 
 }  // namespace vectorized_math_test

@@ -24,7 +24,7 @@ TEST(EmittersTest, OpsHaveOneOrAReason) {
        {"ONNX has an operator for few of them", op_lists::linear_algebra},
        {"it calls a function of the program", {"implicit_function"}},
        {"models with weights of 8 or 16 bits are exported from their float folders",
-        {"bfloat16_linear", "int8_linear", "int8_self_attention"}},
+        {"bfloat16_linear", "int8_after_attention", "int8_linear", "int8_self_attention"}},
        {"ONNX has no operator for it",
         {"atan2",  "cdist",     "cumprod",      "diag_embed", "diagonal", "digamma", "erfc",
          "erfinv", "exp2",      "expm1",        "hypot",      "lgamma",   "log10",   "log1p",

@@ -121,7 +121,7 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
                     "scaled_dot_product_attention", "self_attention"}},
                   {"its elements are those of x", {"alias", "on_gradient"}},
                   {"it calls a function of the program", {"checkpoint", "implicit_function"}},
-                  {"its weight is no input", {"int8_linear", "int8_self_attention"}},
+                  {"its weight is no input", {"int8_after_attention", "int8_linear", "int8_self_attention"}},
                   {"an element depends on the whole matrix", linear_algebra},
                   {"no program of the library has it in a report",
                    {"binary_cross_entropy", "ctc_loss", "cumprod", "diag_embed", "diagonal", "digamma",
@@ -133,7 +133,7 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
 TEST(OpListsTest, OpsHaveCounterpartsInPyTorchOrAReason) {
   expect_all_but(with_counterparts(),
                  {{"is no function that users call by itself", {"alias", "masked_mul"}},
-                  {"has no gradient", {"int8_linear", "int8_self_attention"}},
+                  {"has no gradient", {"int8_after_attention", "int8_linear", "int8_self_attention"}},
                   {"calls a function of the program", {"checkpoint", "implicit_function", "on_gradient"}}},
                  "counterpart");
 }

@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/ops/attention/detail/int8_after_attention.hpp>
+#include <xgrad/ops/attention/detail/packed_self_attention.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
+#include "keep_num_threads.hpp"
 
 namespace int8_linear_test {
 
@@ -118,6 +121,116 @@ TEST(Int8LinearTest, SelfAttentionProjectsSo) {
             }),
             "int8_self_attention: 8-bit weights have no gradient: freeze all parameters in front of them, or "
             "compute with NoGrad");
+}
+
+/// Some rows of a table.
+Variable<float> some_rows(const Array<float>& table, std::size_t begin, std::size_t end) {
+  return Variable<float>(Array<float>(xt::view(table, xt::range(begin, end))));
+}
+
+TEST(Int8LinearTest, PackedTextsHaveTheBitsOfOne) {
+  using By = xgrad::Projection<float>;
+  const xgrad_tests::KeepNumThreads keep;
+  const Int8Weight q(drawn({8, 6})), k(drawn({8, 6})), v(drawn({8, 6}));
+  const Variable<float> bias(drawn({8}));
+  const std::vector<std::size_t> lengths{3, 60, 17, 1, 30, 0, 25, 9, 90, 5};
+  const Array<float> x = drawn({240, 6});
+  const auto attend = [&](const Variable<float>& rows, const std::vector<std::size_t>& of) {
+    return xgrad::detail::packed_self_attention<float>(rows, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v},
+                                                       of, {.num_heads = 2})
+        .value();
+  };
+  xgrad::set_num_threads(1);
+  const Array<float> all = attend(Variable<float>(x), lengths);
+  std::size_t row = 0;
+  for (const std::size_t length : lengths) {
+    if (length == 0) continue;
+    const Array<float> alone = attend(some_rows(x, row, row + length), {length});
+    EXPECT_EQ(alone, some_rows(all, row, row + length).value()) << row;
+    row += length;
+  }
+  for (const std::size_t threads : {2, 3, 9}) {
+    xgrad::set_num_threads(threads);
+    EXPECT_EQ(attend(Variable<float>(x), lengths), all) << threads << " threads";
+  }
+}
+
+/// Layers behind attention.
+struct AfterAttention {
+  Int8Weight out{drawn({12, 8})}, up{drawn({40, 12})}, down{drawn({12, 40})};
+  Variable<float> out_bias{drawn({12})}, up_bias{drawn({40})}, down_bias{drawn({12})};
+  Variable<float> weight1{drawn({12})}, bias1{drawn({12})}, weight2{drawn({12})}, bias2{drawn({12})};
+
+  xgrad::detail::AfterAttentionLayers layers() const {
+    return {
+        {out, out_bias}, {weight1, bias1, 1e-5}, {up, up_bias}, {down, down_bias}, {weight2, bias2, 1e-3}};
+  }
+};
+
+TEST(Int8LinearTest, AfterAttentionIsNearTheSingleOps) {
+  const AfterAttention block;
+  const Variable<float> context(drawn({2, 7, 8})), x(drawn({2, 7, 12}));
+  const Variable<float> y = xgrad::add_layer_norm(xgrad::int8_linear(context, block.out, block.out_bias), x,
+                                                  {12}, block.weight1, block.bias1, 1e-5);
+  const Variable<float> inner = xgrad::gelu(xgrad::int8_linear(y, block.up, block.up_bias));
+  const Variable<float> apart = xgrad::add_layer_norm(xgrad::int8_linear(inner, block.down, block.down_bias),
+                                                      y, {12}, block.weight2, block.bias2, 1e-3);
+  const Variable<float> z = xgrad::detail::int8_after_attention(context, x, block.layers());
+  EXPECT_LE(largest_difference(z.value(), apart.value()), 0.02F);  // where one rounds to the next integer
+}
+
+TEST(Int8LinearTest, RowsAfterAttentionDependNeitherOnOthersNorOnThreads) {
+  const xgrad_tests::KeepNumThreads keep;
+  const AfterAttention block;
+  const Array<float> context = drawn({200, 8}), x = drawn({200, 12});
+  const auto after = [&](std::size_t begin, std::size_t end) {
+    return xgrad::detail::int8_after_attention(some_rows(context, begin, end), some_rows(x, begin, end),
+                                               block.layers())
+        .value();
+  };
+  xgrad::set_num_threads(1);
+  const Array<float> all = after(0, 200);
+  for (const std::size_t end : {11, 47, 48, 95, 96, 97})
+    EXPECT_EQ(after(10, end), some_rows(all, 10, end).value()) << end;
+  for (const std::size_t threads : {2, 3, 9}) {
+    xgrad::set_num_threads(threads);
+    EXPECT_EQ(after(0, 200), all) << threads << " threads";
+  }
+  EXPECT_EQ(after(0, 0).size(), 0U);
+}
+
+TEST(Int8LinearTest, AfterAttentionRefusesOtherShapesAndGradients) {
+  const AfterAttention block;
+  const auto after = [&](const Shape& context, const Shape& x, bool is_leaf = false) {
+    xgrad::detail::int8_after_attention(Variable<float>(drawn(context), is_leaf), Variable<float>(drawn(x)),
+                                        block.layers());
+  };
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              after({3, 8}, {4, 12});
+            }),
+            "int8_after_attention: context (..., in) and x (..., D) must have the same rows, got (3, 8) and "
+            "(4, 12)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              after({3, 7}, {3, 12});
+            }),
+            "int8_after_attention: the weight of out must be (12, 7), got (12, 8)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              after({3, 8}, {3, 13});
+            }),
+            "int8_after_attention: the weight of out must be (13, 8), got (12, 8)");
+  EXPECT_EQ(
+      message_of<ValueError>([&] {
+        after({3, 8}, {3, 12}, true);
+      }),
+      "int8_after_attention: 8-bit weights have no gradient: freeze all parameters in front of them, or "
+      "compute with NoGrad");
+  const Variable<float> context(drawn({3, 8})), x(drawn({3, 12})), narrow(drawn({11}));
+  const auto& layers = block.layers();
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              xgrad::detail::int8_after_attention(
+                  context, x, {layers.out, {narrow, narrow, 1e-5}, layers.up, layers.down, layers.norm2});
+            }),
+            "int8_after_attention: norm1 must be (12), got (11)");
 }
 
 class Model : public xgrad::Module<float> {
