@@ -9,6 +9,7 @@
 #include "detail/decoders.hpp"
 #include "detail/files/model_folder.hpp"
 #include "detail/files/pipeline.hpp"
+#include "detail/large_pages.hpp"
 #include "detail/unicode/unicode.hpp"
 
 namespace xgrad::tokenizers {
@@ -60,7 +61,7 @@ class Reader {
     pieces.words = 0;
     // Memory that is never written to costs nothing, and growing would copy.
     constexpr std::size_t most_reserved = std::size_t{1} << 22;
-    pieces.list.reserve(std::min({text.size(), pieces.limit, most_reserved}));
+    detail::reserve_large(pieces.list, std::min({text.size(), pieces.limit, most_reserved}));
     std::size_t counted = 0;  // bytes of which the characters are counted
     std::uint32_t characters = 0;
     const auto character_at = [&](std::size_t byte) {
@@ -230,13 +231,13 @@ class TextEncoder {
   Encoding encoding_of(const Window& first, const Window& second) const {
     Encoding encoding;
     const std::size_t size = first.end - first.begin + second.end - second.begin + special_;
-    encoding.ids.reserve(size);
-    encoding.type_ids.reserve(size);
-    encoding.special.reserve(size);
-    encoding.attention_mask.reserve(size);
-    encoding.offsets.reserve(size);
-    encoding.words.reserve(size);
-    encoding.sequences.reserve(size);
+    detail::reserve_whole(encoding.ids, size);
+    detail::reserve_whole(encoding.type_ids, size);
+    detail::reserve_whole(encoding.special, size);
+    detail::reserve_whole(encoding.attention_mask, size);
+    detail::reserve_whole(encoding.offsets, size);
+    detail::reserve_whole(encoding.words, size);
+    detail::reserve_whole(encoding.sequences, size);
     for (const TemplatePart& part : template_) {
       if (part.kind == TemplatePart::Kind::special) {
         if (options_.add_special_tokens) add_special(part, encoding);
@@ -324,7 +325,7 @@ Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) 
 
 Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptions& options) {
   detail::check_folder(folder);
-  Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
+  Pipeline pipeline = detail::read_pipeline(folder, options.lowercase, options.target);
   for (const std::string& note : pipeline.notes) xgrad::detail::tell(options.note, note);
   return Tokenizer(
       std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, detail::tokenizer_files()}}));

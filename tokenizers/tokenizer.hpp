@@ -58,6 +58,9 @@ struct PadOptions {
 struct TokenizerOptions {
   xgrad::detail::ByName by_name = {};
   bool lowercase = false;  ///< lower texts before anything else, but for the special tokens in them
+  /// Encode texts in the language that a model translates to, where the folder has a model of its own for
+  /// them (Marian's target.spm).
+  bool target = false;
   /// Called with notes for the user: where tokenizer_config.json contradicts tokenizer.json, which counts.
   /// Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
@@ -87,8 +90,9 @@ struct Encoding {
 /// Converts texts to the token ids of a pretrained model, and back. Reads a model's folder and gives exactly
 /// the results of Hugging Face's Rust library `tokenizers` 0.23.3
 /// (https://github.com/huggingface/tokenizers): WordPiece as in BERT, DistilBERT, ELECTRA and MPNet,
-/// byte-level byte pair encoding as in RoBERTa and ModernBERT, and SentencePiece's Unigram as in XLM-RoBERTa,
-/// ALBERT and T5.
+/// byte-level byte pair encoding as in RoBERTa, ModernBERT, GPT-2, Llama 3 and Qwen, that of characters as in
+/// Llama 2 and Gemma, and SentencePiece's Unigram as in XLM-RoBERTa, ALBERT and T5. docs/tokenizers.md lists
+/// the parts of a tokenizer.json that are read.
 ///
 ///     const auto tokenizer = xgrad::tokenizers::Tokenizer::from_folder("all-MiniLM-L6-v2");
 ///     const auto encoding = tokenizer.encode("The jury said", {.max_length = 128});
@@ -96,13 +100,14 @@ struct Encoding {
 /// Copies share their data. All functions are thread-safe.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece), vocab.json and merges.txt (RoBERTa),
-  /// or a model of SentencePiece (sentencepiece.bpe.model, spiece.model, spm.model or tokenizer.model), with
-  /// the options of tokenizer_config.json, and unless that lists added_tokens_decoder, the tokens of
-  /// special_tokens_map.json and added_tokens.json. A model of SentencePiece is read as the classes of
-  /// XLM-RoBERTa, CamemBERT, DeBERTa-v2, ALBERT and T5 in transformers 4 do, or without a class in
-  /// tokenizer_config.json and a model_type in config.json, as SentencePiece 0.2.3 does. Ignores the
-  /// truncation and padding of tokenizer.json.
+  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece), vocab.json and merges.txt (RoBERTa,
+  /// BART, GPT-2), vocab.json, source.spm and target.spm (Marian), or a model of SentencePiece
+  /// (sentencepiece.bpe.model, spiece.model, spm.model or tokenizer.model), with the options of
+  /// tokenizer_config.json, and unless that lists added_tokens_decoder, the tokens of special_tokens_map.json
+  /// and added_tokens.json. A model of SentencePiece is read as the classes of XLM-RoBERTa, CamemBERT,
+  /// DeBERTa-v2, ALBERT and T5 in transformers 4 do, or without a class in tokenizer_config.json and a
+  /// model_type in config.json, as SentencePiece 0.2.3 does. Ignores the truncation and padding of
+  /// tokenizer.json.
   ///
   /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
   /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
@@ -111,8 +116,8 @@ class Tokenizer {
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///
   /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, for a max_length without room for the
-  /// special tokens or unreachable by Truncation, and for a stride that is not below the number of tokens
-  /// that stay of a truncated text.
+  /// special tokens or unreachable by Truncation, for a stride that is not below the number of tokens
+  /// that stay of a truncated text, and for a text that takes a Split pattern too many steps.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// Encodes a pair, such as a question and a paragraph.
@@ -136,7 +141,8 @@ class Tokenizer {
   std::vector<Encoding> pad(std::vector<Encoding> encodings, const PadOptions& options = {}) const;
 
   /// The text of the tokens, without unknown ids, and without special tokens if requested. May differ from
-  /// the encoded text: case, accents and blanks may be lost.
+  /// the encoded text: case, accents and blanks may be lost. Throws ValueError for a decoder that makes a
+  /// text more than 100 times as long as its tokens. DecodeStream decodes tokens one by one.
   std::string decode(std::span<const std::int64_t> ids, bool skip_special_tokens = true) const;
 
   /// The id of a token such as "##ing"; empty for an unknown token.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <unordered_set>
@@ -14,6 +15,7 @@
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "detail/files/model_folder.hpp"
+#include "detail/splits/byte_alphabet.hpp"
 #include "detail/unicode/unicode.hpp"
 
 namespace xgrad::tokenizers {
@@ -56,10 +58,11 @@ std::size_t id_of(std::span<const std::string> vocabulary, const char* token) {
   return static_cast<std::size_t>(std::distance(vocabulary.begin(), std::ranges::find(vocabulary, token)));
 }
 
-ordered_json added_tokens(std::span<const std::string> vocabulary) {
+template <class Tokens>
+ordered_json added_tokens(std::span<const std::string> vocabulary, const Tokens& special) {
   ordered_json all = ordered_json::array();
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
-    if (std::ranges::find(special_tokens, vocabulary[id]) == special_tokens.end()) continue;
+    if (std::ranges::find(special, vocabulary[id]) == std::ranges::end(special)) continue;
     all.push_back({{"id", id},
                    {"content", vocabulary[id]},
                    {"single_word", false},
@@ -90,25 +93,29 @@ ordered_json post_processor(std::span<const std::string> vocabulary) {
   return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", specials}};
 }
 
-ordered_json model(std::span<const std::string> vocabulary) {
+ordered_json ids_of(std::span<const std::string> vocabulary) {
   ordered_json ids = ordered_json::object();
   // Looking a name up in an ordered object would take as long as all that is before it.
   auto& members = ids.get_ref<ordered_json::object_t&>();
   members.reserve(vocabulary.size());
   for (std::size_t id = 0; id < vocabulary.size(); ++id)
     static_cast<ordered_json::object_t::Container&>(members).emplace_back(vocabulary[id], id);
+  return ids;
+}
+
+ordered_json model(std::span<const std::string> vocabulary) {
   return {{"type", "WordPiece"},
           {"unk_token", unknown},
           {"continuing_subword_prefix", prefix},
           {"max_input_chars_per_word", 100},
-          {"vocab", ids}};
+          {"vocab", ids_of(vocabulary)}};
 }
 
 ordered_json tokenizer(std::span<const std::string> vocabulary, bool lowercase) {
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
-          {"added_tokens", added_tokens(vocabulary)},
+          {"added_tokens", added_tokens(vocabulary, special_tokens)},
           {"normalizer",
            {{"type", "BertNormalizer"},
             {"clean_text", true},
@@ -134,22 +141,103 @@ ordered_json tokenizer_config(const WordPieceFileOptions& options) {
           {"model_max_length", options.max_length}};
 }
 
+void check(const ByteLevelBpe& trained, const ByteLevelBpeFileOptions& options) {
+  std::unordered_set<std::string_view> tokens;
+  for (const std::string& token : trained.vocabulary) {
+    if (token.empty() || unicode::find_invalid_utf8(token) != token.npos || !tokens.insert(token).second)
+      fail<ValueError>("write_byte_level_bpe: tokens must be UTF-8, differ and not be empty, got ",
+                       in_quotes(token));
+  }
+  const auto check_token = [&](const std::string& token, const char* what) {
+    if (!tokens.contains(token))
+      fail<ValueError>("write_byte_level_bpe: the vocabulary must have ", what, ", got none for ",
+                       in_quotes(token));
+  };
+  const detail::ByteAlphabet alphabet;
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string token;
+    unicode::append(token, alphabet.character(static_cast<unsigned char>(byte)));
+    check_token(token, "all bytes");
+  }
+  for (const std::string& token : options.special_tokens) check_token(token, "the special tokens");
+  if (!options.end_token.empty() &&
+      std::ranges::find(options.special_tokens, options.end_token) == options.special_tokens.end())
+    fail<ValueError>("write_byte_level_bpe: end_token must be one of special_tokens, got ",
+                     in_quotes(options.end_token));
+  for (const auto& [left, right] : trained.merges) {
+    check_token(left, "what is merged");
+    check_token(right, "what is merged");
+    check_token(left + right, "what merges make");
+  }
+}
+
+ordered_json tokenizer(const ByteLevelBpe& trained, const ByteLevelBpeFileOptions& options) {
+  const auto byte_level = [](bool add_prefix_space) {
+    return ordered_json{{"type", "ByteLevel"},
+                        {"add_prefix_space", add_prefix_space},
+                        {"trim_offsets", false},
+                        {"use_regex", true}};
+  };
+  ordered_json merges = ordered_json::array();
+  for (const auto& [left, right] : trained.merges) merges.push_back(ordered_json::array({left, right}));
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added_tokens(trained.vocabulary, options.special_tokens)},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", byte_level(options.add_prefix_space)},
+          {"post_processor", byte_level(false)},
+          {"decoder", byte_level(false)},
+          {"model",
+           {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", false},
+            {"byte_fallback", false},
+            {"ignore_merges", false},
+            {"vocab", ids_of(trained.vocabulary)},
+            {"merges", merges}}}};
+}
+
+ordered_json tokenizer_config(const ByteLevelBpeFileOptions& options) {
+  ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                      {"add_prefix_space", options.add_prefix_space},
+                      {"model_max_length", options.max_length}};
+  if (!options.end_token.empty()) config["bos_token"] = config["eos_token"] = options.end_token;
+  return config;
+}
+
+/// Refuses other files of a tokenizer than these, and makes the folder.
+void prepare_folder(const std::string& folder, std::initializer_list<std::string_view> written) {
+  std::vector<std::string> others = detail::tokenizer_files();
+  std::erase_if(others, [&](const std::string& name) {
+    return std::ranges::find(written, std::string_view(name)) != written.end();
+  });
+  xgrad::detail::refuse_leftovers(folder, others);
+  make_folder(folder);
+}
+
 }  // namespace
 
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options) {
   check(vocabulary);
-  std::vector<std::string> others = detail::tokenizer_files();
-  std::erase_if(others, [](const std::string& name) {
-    return name == "vocab.txt" || name == "tokenizer_config.json" || name == "tokenizer.json";
-  });
-  xgrad::detail::refuse_leftovers(folder, others);
-  make_folder(folder);
+  prepare_folder(folder, {"vocab.txt", "tokenizer_config.json", "tokenizer.json"});
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';
   write_file(folder + "/vocab.txt", lines);
   write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
   write_file(folder + "/tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
+}
+
+void write_byte_level_bpe(const std::string& folder, const ByteLevelBpe& trained,
+                          const ByteLevelBpeFileOptions& options) {
+  check(trained, options);
+  prepare_folder(folder, {"tokenizer_config.json", "tokenizer.json"});
+  write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
+  write_file(folder + "/tokenizer.json", tokenizer(trained, options).dump(2) + '\n');
 }
 
 }  // namespace xgrad::tokenizers

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "../base/detail/by_name.hpp"
+#include "byte_level_bpe_trainer.hpp"
 
 namespace xgrad::tokenizers {
 
@@ -23,5 +25,23 @@ struct WordPieceFileOptions {
 /// written, and for other files of a tokenizer in the folder.
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options = {});
+
+struct ByteLevelBpeFileOptions {
+  xgrad::detail::ByName by_name = {};
+  std::vector<std::string> special_tokens = {};  ///< found in texts as they are, and left out by decode()
+  std::string end_token = "";  ///< one of these: begins and ends texts (bos_token, eos_token); empty for none
+  bool add_prefix_space = false;  ///< as in training
+  std::size_t max_length = 1024;  ///< maximum number of tokens of the model
+};
+
+/// Writes a tokenizer of byte-level byte pair encoding, such as train_byte_level_bpe() makes, into a folder,
+/// which is created if missing: tokenizer.json and tokenizer_config.json, which Tokenizer and transformers
+/// read.
+///
+/// Throws ValueError, before writing, for a vocabulary with an empty token or one twice, without one of the
+/// bytes, of the special tokens or of the parts and results of merges; FileError for files that cannot be
+/// written, and for other files of a tokenizer in the folder.
+void write_byte_level_bpe(const std::string& folder, const ByteLevelBpe& trained,
+                          const ByteLevelBpeFileOptions& options = {});
 
 }  // namespace xgrad::tokenizers

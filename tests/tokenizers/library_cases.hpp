@@ -9,6 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/tokenizers/decode_stream.hpp>
+
 #include "tokenizer_cases.hpp"
 
 namespace xgrad_tests {
@@ -19,12 +22,15 @@ class LibraryCases {
       : folder_(folder),
         note_(std::move(note)),
         tokenizer_(Tokenizer::from_folder(folder)),
+        target_(Tokenizer::from_folder(folder, {.target = true})),
         cases_(read_json(folder + "/cases.json")) {}
 
   void compare() const {
     for (const json& one : list_entry(cases_, "strings")) compare_string(one);
     for (const json& one : cases_.value("pairs", json::array())) compare_pair(one);
     for (const json& one : cases_.value("decode", json::array())) compare_decoding(one);
+    for (const json& one : cases_.value("streams", json::array())) compare_stream(one);
+    for (const json& one : cases_.value("chats", json::array())) compare_chat(one);
     for (const json& one : cases_.value("long", json::array())) compare_long(one);
     compare_model_file();
   }
@@ -41,14 +47,18 @@ class LibraryCases {
     const Encoding encoding = tokenizer_.encode(text);
     const Encoding plain = tokenizer_.encode(text, {.add_special_tokens = false});
     note_(name + ": ids", json(encoding.ids) == entry(one, "ids"));
-    note_(name + ": without special tokens", json(plain.ids) == one.value("plain", one.at("ids")));
-    note_(name + ": offsets", json(plain.offsets) == entry(one, "offsets"));
+    if (one.contains("target"))
+      note_(name + ": as target", json(target_.encode(text).ids) == one.at("target"));
+    if (one.contains("plain") || !one.contains("target"))
+      note_(name + ": without special tokens", json(plain.ids) == one.value("plain", one.at("ids")));
+    if (one.contains("offsets")) note_(name + ": offsets", json(plain.offsets) == one.at("offsets"));
     if (one.contains("words")) note_(name + ": words", to_json(plain.words) == one.at("words"));
     compare_text(name, encoding.ids, one);
   }
 
   void compare_text(const std::string& name, const Ids& ids, const json& one) const {
-    note_(name + ": decoded", json(tokenizer_.decode(ids, false)) == entry(one, "decoded"));
+    if (one.contains("decoded"))
+      note_(name + ": decoded", json(tokenizer_.decode(ids, false)) == one.at("decoded"));
     if (one.contains("skipped"))
       note_(name + ": decoded without special tokens", json(tokenizer_.decode(ids)) == one.at("skipped"));
   }
@@ -64,6 +74,32 @@ class LibraryCases {
 
   void compare_decoding(const json& one) const {
     compare_text("decoding of " + entry(one, "ids").dump(), entry_as<Ids>(one, "ids"), one);
+  }
+
+  /// What each token adds, up to where the library fails; then the rest.
+  void compare_stream(const json& one) const {
+    const auto ids = entry_as<Ids>(one, "ids");
+    const json &pieces = list_entry(one, "pieces"), &decoded = entry(one, "decoded");
+    xgrad::tokenizers::DecodeStream stream(tokenizer_, entry_as<bool>(one, "skip"));
+    bool same = true, is_valid = true;
+    std::string all;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string piece = stream.step(ids[i]);
+      is_valid &= xgrad::detail::utf8::find_invalid_utf8(piece) == piece.npos;
+      if (i < pieces.size()) same &= piece == (pieces[i].is_null() ? "" : pieces[i].get<std::string>());
+      all += piece;
+    }
+    const std::string rest = stream.finish();
+    const std::string name = "stream of " + one.at("ids").dump();
+    note_(name, same && is_valid && (!one.contains("rest") || one.at("rest") == rest));
+    if (!one.contains("differs") && !one.contains("error")) note_(name + ": whole", all + rest == decoded);
+  }
+
+  /// The text of a chat.
+  void compare_chat(const json& one) const {
+    const auto text = entry_as<std::string>(one, "text");
+    note_("chat, " + json(text).dump(),
+          json(tokenizer_.encode(text, {.add_special_tokens = false}).ids) == entry(one, "ids"));
   }
 
   /// A text of many repetitions, by the number of its ids, those at its ends, and a sum.
@@ -107,7 +143,7 @@ class LibraryCases {
 
   std::string folder_;
   Note note_;
-  Tokenizer tokenizer_;
+  Tokenizer tokenizer_, target_;
   json cases_;
 };
 

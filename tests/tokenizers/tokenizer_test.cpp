@@ -546,31 +546,45 @@ TEST(TokenizerTest, RefusesPartsThatItDoesNotKnow) {
   const auto roberta = [](const std::function<void(json&)>& change) {
     return refusal(roberta_json(), change);
   };
-  EXPECT_EQ(bert([](json& t) { t["model"]["type"] = "WordLevel"; }),
-            "model.type must be WordPiece, Unigram, or BPE of bytes: other models are not supported, got "
-            "\"WordLevel\"");
-  EXPECT_EQ(bert([](json& t) { t["normalizer"]["type"] = "Nmt"; }),
-            "normalizer.type must be NFC, NFD, NFKC, NFKD, Lowercase, Precompiled, Replace, Strip or "
-            "StripAccents, or BertNormalizer alone, got \"Nmt\"");
+  EXPECT_EQ(
+      bert([](json& t) { t["model"]["type"] = "WordLevel"; }),
+      "model.type must be WordPiece, Unigram or BPE: other models are not supported, got \"WordLevel\"");
+  EXPECT_EQ(
+      bert([](json& t) { t["normalizer"]["type"] = "ByteLevel"; }),
+      "normalizer.type must be NFC, NFD, NFKC, NFKD, Lowercase, Nmt, Precompiled, Prepend, Replace, Strip "
+      "or StripAccents, or BertNormalizer alone, got \"ByteLevel\"");
   EXPECT_EQ(bert([](json& t) { t["pre_tokenizer"]["type"] = "Metaspace"; }),
             "pre_tokenizer.type must be BertPreTokenizer for a WordPiece model, got \"Metaspace\"");
   EXPECT_EQ(
-      bert([](json& t) { t["post_processor"]["type"] = "Sequence"; }),
-      "post_processor.type must be TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel, or no "
-      "post_processor, got \"Sequence\"");
+      bert([](json& t) { t["post_processor"]["type"] = "Other"; }),
+      "post_processor.type must be TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel, a "
+      "Sequence of these, or no post_processor, got \"Other\"");
+  EXPECT_EQ(bert([](json& t) {
+              json parts = json::array({t["post_processor"], t["post_processor"]});
+              t["post_processor"] = {{"type", "Sequence"}, {"processors", std::move(parts)}};
+            }),
+            "post_processor.processors[1]: must not come after a processor that adds tokens");
   EXPECT_EQ(bert([](json& t) { t["decoder"]["type"] = "CTC"; }),
-            "decoder.type must be WordPiece, ByteLevel or Metaspace, or no decoder, got \"CTC\"");
+            "decoder.type must be ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip or WordPiece, a "
+            "Sequence of these, or no decoder, got \"CTC\"");
+  EXPECT_EQ(bert([](json& t) {
+              t["decoder"] = {{"type", "Sequence"}, {"decoders", json::array()}};
+            }),
+            "decoder.decoders must be decoders, got an array");
   EXPECT_EQ(bert([](json& t) { t["version"] = "2.0"; }), "version must be 1.0, got \"2.0\"");
   EXPECT_EQ(bert([](json& t) { t.erase("model"); }), "model is missing");
   EXPECT_EQ(bert([](json& t) { t["normalizer"].erase("clean_text"); }), "normalizer: clean_text is missing");
-  EXPECT_EQ(roberta([](json& t) { t["pre_tokenizer"]["type"] = "Whitespace"; }),
-            "pre_tokenizer.type must be ByteLevel for a BPE model, got \"Whitespace\"");
+  EXPECT_EQ(
+      roberta([](json& t) { t["pre_tokenizer"]["type"] = "Whitespace"; }),
+      "pre_tokenizer.type must be Split, Digits, Punctuation, WhitespaceSplit, ByteLevel or Metaspace, or "
+      "a Sequence of these, got \"Whitespace\"");
+  EXPECT_EQ(roberta([](json& t) {
+              json parts = json::array({t["pre_tokenizer"], t["pre_tokenizer"]});
+              t["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", std::move(parts)}};
+            }),
+            "pre_tokenizer.pretokenizers[1]: must be the only ByteLevel or Metaspace");
   EXPECT_EQ(roberta([](json& t) { t["model"]["dropout"] = 0.5; }),
             "model.dropout must be a number from 0 to 0, got 0.5");
-  for (const std::string name : {"fuse_unk", "byte_fallback", "ignore_merges"}) {
-    EXPECT_EQ(roberta([&](json& t) { t["model"][name] = true; }),
-              "model." + name + " must be false: other values are not supported, got true");
-  }
   for (const std::string name : {"end_of_word_suffix", "continuing_subword_prefix"}) {
     EXPECT_EQ(roberta([&](json& t) { t["model"][name] = "</w>"; }),
               "model." + name + " must be empty: other values are not supported, got \"</w>\"");
@@ -656,9 +670,11 @@ std::string refused_files(const std::map<std::string, std::string>& files) {
 
 TEST(TokenizerTest, RefusesOlderFilesThatAreNotWhole) {
   const std::string vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
-  EXPECT_EQ(refused_files({}),
-            "FOLDER/: must be a folder with a tokenizer.json, with a vocab.txt, with a vocab.json and a "
-            "merges.txt, or with a model of sentencepiece, such as spm.model");
+  EXPECT_EQ(
+      refused_files({}),
+      "FOLDER/: must be a folder with a tokenizer.json, with a vocab.txt, with a vocab.json and a "
+      "merges.txt, with a vocab.json, a source.spm and a target.spm, or with a model of sentencepiece, such "
+      "as spm.model");
   EXPECT_EQ(refused_files({{"vocab.txt", ""}}), "FOLDER/vocab.txt: must have tokens, got none");
   EXPECT_EQ(refused_files({{"vocab.txt", "a\n"}}),
             "FOLDER/vocab.txt: the vocabulary must have the cls token, got no \"[CLS]\"");

@@ -11,7 +11,7 @@
 namespace xgrad::tokenizers::detail {
 namespace {
 
-using Texts = std::vector<std::string_view>;
+using Texts = std::vector<std::string>;
 
 /// As the library's decoder does to each token:
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/decoders/wordpiece.rs
@@ -25,54 +25,6 @@ void clean_up(std::string& token) {
   }
 }
 
-std::string decoded(const Texts& tokens, const WordPieceDecoder& decoder) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string_view token = tokens[i];
-    std::string piece;
-    if (i == 0) {
-      piece = token;
-    } else if (token.starts_with(decoder.prefix)) {
-      piece = token.substr(decoder.prefix.size());
-    } else {
-      piece = ' ' + std::string(token);
-    }
-    if (decoder.cleanup) clean_up(piece);
-    text += piece;
-  }
-  return text;
-}
-
-std::string decoded(const Texts& tokens, const ByteLevelDecoder&) {
-  const ByteAlphabet alphabet;
-  std::string bytes;
-  for (const std::string_view token : tokens) alphabet.decode(token, bytes);
-  return unicode::to_valid(bytes);
-}
-
-std::string decoded(const Texts& tokens, const MetaspaceDecoder& decoder) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::string_view rest = tokens[i];
-    for (std::size_t blank; (blank = rest.find(decoder.blank)) != rest.npos;) {
-      text += rest.substr(0, blank);
-      if (i > 0 || !decoder.drops_first) text += ' ';
-      rest.remove_prefix(blank + decoder.blank.size());
-    }
-    text += rest;
-  }
-  return text;
-}
-
-std::string decoded(const Texts& tokens, std::monostate) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) text += ' ';
-    text += tokens[i];
-  }
-  return text;
-}
-
 /// The byte of a token such as "<0x0A>".
 char byte_of(std::string_view token) {
   return static_cast<char>(std::stoi(std::string(token.substr(3, 2)), nullptr, 16));
@@ -83,10 +35,118 @@ bool is_byte(std::string_view token) {
          token.find_first_not_of("0123456789ABCDEFabcdef", 3) == 5;
 }
 
+void decode(Texts& tokens, const WordPieceDecoder& decoder) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::string& token = tokens[i];
+    if (i > 0 && token.starts_with(decoder.prefix)) {
+      token.erase(0, decoder.prefix.size());
+    } else if (i > 0) {
+      token.insert(0, 1, ' ');
+    }
+    if (decoder.cleanup) clean_up(token);
+  }
+}
+
+void decode(Texts& tokens, const ByteLevelDecoder&) {
+  static const ByteAlphabet alphabet;
+  std::string bytes;
+  for (const std::string& token : tokens) alphabet.decode(token, bytes);
+  tokens.assign(1, unicode::to_valid(bytes));
+}
+
+void decode(Texts& tokens, const MetaspaceDecoder& decoder) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::string text;
+    std::string_view rest = tokens[i];
+    for (std::size_t blank; (blank = rest.find(decoder.blank)) != rest.npos;) {
+      text += rest.substr(0, blank);
+      if (i > 0 || !decoder.drops_first) text += ' ';
+      rest.remove_prefix(blank + decoder.blank.size());
+    }
+    text += rest;
+    tokens[i] = std::move(text);
+  }
+}
+
+void decode(Texts& tokens, const ByteFallbackDecoder&) {
+  Texts result;
+  std::string bytes;
+  const auto put_bytes = [&] {
+    if (unicode::find_invalid_utf8(bytes) == bytes.npos) {
+      if (!bytes.empty()) result.push_back(bytes);
+    } else {
+      result.insert(result.end(), bytes.size(), "\ufffd");
+    }
+    bytes.clear();
+  };
+  for (std::string& token : tokens) {
+    if (is_byte(token)) {
+      bytes += byte_of(token);
+    } else {
+      put_bytes();
+      result.push_back(std::move(token));
+    }
+  }
+  put_bytes();
+  tokens = std::move(result);
+}
+
+void decode(Texts& tokens, const FuseDecoder&) {
+  std::string text;
+  for (const std::string& token : tokens) text += token;
+  tokens.assign(1, std::move(text));
+}
+
+void decode(Texts& tokens, const StripDecoder& decoder) {
+  for (std::string& token : tokens) {
+    std::string_view rest = token;
+    for (std::size_t i = 0; i < decoder.start && !rest.empty(); ++i) {
+      if (unicode::first_of(rest) != decoder.character) break;
+      rest.remove_prefix(unicode::first_length(rest));
+    }
+    for (std::size_t i = 0; i < decoder.stop && !rest.empty(); ++i) {
+      if (unicode::last_of(rest) != decoder.character) break;
+      rest = rest.substr(0, unicode::last_start(rest));
+    }
+    token = std::string(rest);
+  }
+}
+
+/// At most so many bytes in all.
+void decode(Texts& tokens, const Replace& decoder, std::size_t most) {
+  for (std::string& token : tokens) {
+    token = decoder(token, most);
+    most -= token.size();
+  }
+}
+
+std::string decoded(Texts tokens, const DecoderSteps& steps) {
+  constexpr std::size_t growth = 100, room = 1000;
+  std::size_t size = 0;
+  for (const std::string& token : tokens) size += token.size();
+  for (const DecoderStep& step : steps) {
+    std::visit(
+        [&]<class Decoder>(const Decoder& decoder) {
+          if constexpr (std::is_same_v<Decoder, Replace>) {
+            decode(tokens, decoder, growth * size + room);
+          } else {
+            decode(tokens, decoder);
+          }
+        },
+        step);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0 && steps.empty()) text += ' ';
+    text += tokens[i];
+  }
+  return text;
+}
+
 /// As sentencepiece_processor.cc.
 class SentencePieceText {
  public:
-  explicit SentencePieceText(const SentencePieceDecoder& decoder) : decoder_(decoder) {}
+  explicit SentencePieceText(const SentencePieceDecoder& decoder) : decoder_(&decoder) {}
 
   void add(std::string_view token, SentencePiece::Type type) {
     if (type == SentencePiece::Type::byte && is_byte(token)) {
@@ -98,12 +158,12 @@ class SentencePieceText {
     dropped_one_ = false;
     if (type == SentencePiece::Type::control) return;
     if (type == SentencePiece::Type::unknown) {
-      text_ += decoder_.unknown;
+      text_ += decoder_->unknown;
       return;
     }
-    if (at_begin_ && decoder_.drops_blank && token.starts_with(sentence_piece_blank)) {
+    if (at_begin_ && decoder_->drops_blank && token.starts_with(sentence_piece_blank)) {
       token.remove_prefix(sentence_piece_blank.size());
-      dropped_one_ = !decoder_.drops_all_blanks;
+      dropped_one_ = !decoder_->drops_all_blanks;
     }
     for (std::size_t blank; (blank = token.find(sentence_piece_blank)) != token.npos;) {
       text_ += token.substr(0, blank);
@@ -130,29 +190,46 @@ class SentencePieceText {
     bytes_.clear();
   }
 
-  const SentencePieceDecoder& decoder_;
+  const SentencePieceDecoder* decoder_;
   std::string text_, bytes_;
   bool at_begin_ = true, dropped_one_ = false;
 };
 
+/// As transformers' MarianTokenizer.
+std::string decoded_with_special(const Pipeline& pipeline, std::span<const std::uint32_t> tokens,
+                                 const SentencePieceDecoder& decoder) {
+  std::string all;
+  SentencePieceText text(decoder);
+  for (const std::uint32_t token : tokens) {
+    const TokenTable::Token& one = pipeline.tokens[token];
+    if (!one.special) {
+      text.add(one.text, SentencePiece::Type::normal);
+      continue;
+    }
+    all += std::exchange(text, SentencePieceText(decoder)).take() + one.text + ' ';
+  }
+  all += text.take();
+  std::string_view rest = unicode::without_spaces_at_the_end(all);
+  while (!rest.empty() && unicode::is(unicode::first_of(rest), unicode::space))
+    rest.remove_prefix(unicode::first_length(rest));
+  return std::string(rest);
+}
+
 }  // namespace
 
 std::string decoded(const Pipeline& pipeline, std::span<const std::uint32_t> tokens) {
-  return std::visit(
-      [&]<class Decoder>(const Decoder& decoder) {
-        if constexpr (std::is_same_v<Decoder, SentencePieceDecoder>) {
-          SentencePieceText text(decoder);
-          for (const std::uint32_t token : tokens)
-            text.add(pipeline.tokens[token].text,
-                     token < decoder.types.size() ? decoder.types[token] : SentencePiece::Type::user_defined);
-          return text.take();
-        } else {
-          Texts texts;
-          for (const std::uint32_t token : tokens) texts.emplace_back(pipeline.tokens[token].text);
-          return decoded(texts, decoder);
-        }
-      },
-      pipeline.decoder);
+  if (const auto* const decoder = std::get_if<SentencePieceDecoder>(&pipeline.decoder)) {
+    if (decoder->shows_special) return decoded_with_special(pipeline, tokens, *decoder);
+    SentencePieceText text(*decoder);
+    for (const std::uint32_t token : tokens)
+      text.add(pipeline.tokens[token].text,
+               token < decoder->types.size() ? decoder->types[token] : SentencePiece::Type::user_defined);
+    return text.take();
+  }
+  Texts texts;
+  texts.reserve(tokens.size());
+  for (const std::uint32_t token : tokens) texts.push_back(pipeline.tokens[token].text);
+  return decoded(std::move(texts), std::get<DecoderSteps>(pipeline.decoder));
 }
 
 }  // namespace xgrad::tokenizers::detail

@@ -22,12 +22,17 @@ Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& con
 /// By vocab.txt, as transformers' BertTokenizer reads it.
 Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig& config);
 
-/// By vocab.json and merges.txt, as transformers' RobertaTokenizer reads them.
+/// By vocab.json and merges.txt, as transformers' RobertaTokenizer, BartTokenizer or GPT2Tokenizer reads
+/// them.
 Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& config);
 
 /// By a model of sentencepiece at the path, as the folder's class of transformers reads it, or sentencepiece
 /// itself if the folder names no class.
 Pipeline read_sentence_piece_folder(const std::string& folder, const std::string& path,
                                     const TokenizerConfig& config);
+
+/// By vocab.json with source.spm or target.spm, as transformers' MarianTokenizer reads them without
+/// sacremoses.
+Pipeline read_marian_folder(const std::string& folder, const TokenizerConfig& config, bool reads_target);
 
 }  // namespace xgrad::tokenizers::detail

@@ -15,7 +15,8 @@ const std::vector<std::string>& tokenizer_files() {
                                               "merges.txt",        "special_tokens_map.json",
                                               "added_tokens.json", "sentencepiece.bpe.model",
                                               "spiece.model",      "spm.model",
-                                              "tokenizer.model"};
+                                              "tokenizer.model",   "source.spm",
+                                              "target.spm"};
   return names;
 }
 

@@ -11,6 +11,8 @@
 #include "../../tokenizer.hpp"
 #include "../models/added_tokens.hpp"
 #include "../models/byte_pairs.hpp"
+#include "../models/character_pairs.hpp"
+#include "../models/marian.hpp"
 #include "../models/sentence_piece.hpp"
 #include "../models/token_table.hpp"
 #include "../models/unigram.hpp"
@@ -47,12 +49,33 @@ struct MetaspaceDecoder {
   bool drops_first;  // blanks of the first token
 };
 
+/// Bytes of tokens such as "<0x0A>"; a run of them that is no UTF-8 becomes as many U+FFFD.
+struct ByteFallbackDecoder {};
+
+/// All tokens as one.
+struct FuseDecoder {};
+
+/// Removes at most so many of a character at the ends of each token.
+struct StripDecoder {
+  char32_t character;
+  std::size_t start, stop;
+};
+
+using DecoderStep = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, ByteFallbackDecoder,
+                                 FuseDecoder, StripDecoder, Replace>;
+
+/// What is done to tokens in turn before they are put together; without anything, blanks are put between
+/// them.
+using DecoderSteps = std::vector<DecoderStep>;
+
 /// sentencepiece's own rules; types of the tokens by their indices.
 struct SentencePieceDecoder {
   std::vector<SentencePiece::Type> types;
   std::string unknown;    // stands for the unknown token
   bool drops_blank;       // the first one of a text
   bool drops_all_blanks;  // of tokens before any other text
+  /// As Marian: special tokens are shown with a blank behind, and white space at the ends is removed.
+  bool shows_special = false;
 };
 
 enum class Role { cls, sep, pad, unk, mask };
@@ -62,12 +85,10 @@ struct Pipeline {
   TokenTable tokens;
   AddedTokens added, added_normalized;  // matched in the original text, and in the normalised one
   std::optional<Normalizer> normalizer;
-  std::variant<WordPiece, BytePairs, Unigram, SentencePiece> model;
+  std::variant<WordPiece, BytePairs, CharacterPairs, Unigram, SentencePiece, Marian> model;
   Template single, pair;
   std::optional<TrimOffsets> trim_offsets;
-  /// Nothing: blanks between tokens.
-  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, SentencePieceDecoder>
-      decoder;
+  std::variant<DecoderSteps, SentencePieceDecoder> decoder;
   std::array<std::optional<std::uint32_t>, role_names.size()> roles;  // indices of the special tokens
   std::optional<std::size_t> max_length;
   Side truncation_side = Side::right, padding_side = Side::right;
@@ -78,7 +99,8 @@ struct Pipeline {
 std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 
 /// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or a model of sentencepiece, and what
-/// TokenizerConfig reads. With `lowers` texts are lowered before anything else. Throws FileError.
-Pipeline read_pipeline(const std::string& folder, bool lowers);
+/// TokenizerConfig reads. With `lowers` texts are lowered before anything else; `reads_target` takes the
+/// second of Marian's models. Throws FileError.
+Pipeline read_pipeline(const std::string& folder, bool lowers, bool reads_target);
 
 }  // namespace xgrad::tokenizers::detail

@@ -53,6 +53,30 @@ std::optional<TrimOffsets> read_trim_offsets(const Json& part) {
   return trim ? std::optional(TrimOffsets{prefix}) : std::nullopt;
 }
 
+/// Lets one processor change what came before.
+void apply_processor(const TokenTable& tokens, const Json& part, PostProcessor& result) {
+  const std::string& type = part.at("type").text();
+  if (type == "TemplateProcessing") {
+    const Json specials = part.at("special_tokens");
+    result.single = read_template(tokens, part.at("single"), specials, false);
+    result.pair = read_template(tokens, part.at("pair"), specials, true);
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    const std::uint32_t cls = read_token_and_id(tokens, part.at("cls"));
+    const std::uint32_t sep = read_token_and_id(tokens, part.at("sep"));
+    PostProcessor both =
+        type == "BertProcessing" ? PostProcessor::bert(cls, sep) : PostProcessor::roberta(cls, sep);
+    result.single = std::move(both.single);
+    result.pair = std::move(both.pair);
+    if (type == "RobertaProcessing") result.trim_offsets = read_trim_offsets(part);
+  } else if (type == "ByteLevel") {
+    result.trim_offsets = read_trim_offsets(part);
+  } else {
+    part.at("type").refuse(
+        "TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel, a Sequence of these, or no "
+        "post_processor");
+  }
+}
+
 }  // namespace
 
 std::uint32_t known(const TokenTable& tokens, const Json& id) {
@@ -64,22 +88,16 @@ std::uint32_t known(const TokenTable& tokens, const Json& id) {
 PostProcessor read_post_processor(const TokenTable& tokens, const std::optional<Json>& part) {
   PostProcessor result;
   if (!part) return result;
-  const std::string& type = part->at("type").text();
-  if (type == "TemplateProcessing") {
-    const Json specials = part->at("special_tokens");
-    result.single = read_template(tokens, part->at("single"), specials, false);
-    result.pair = read_template(tokens, part->at("pair"), specials, true);
-  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-    const std::uint32_t cls = read_token_and_id(tokens, part->at("cls"));
-    const std::uint32_t sep = read_token_and_id(tokens, part->at("sep"));
-    if (type == "BertProcessing") return PostProcessor::bert(cls, sep);
-    result = PostProcessor::roberta(cls, sep);
-    result.trim_offsets = read_trim_offsets(*part);
-  } else if (type == "ByteLevel") {
-    result.trim_offsets = read_trim_offsets(*part);
-  } else {
-    part->at("type").refuse(
-        "TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel, or no post_processor");
+  if (part->at("type").text() != "Sequence") {
+    apply_processor(tokens, *part, result);
+    return result;
+  }
+  bool has_template = false;
+  for (const Json& one : part->at("processors").items()) {
+    const bool is_template = one.at("type").text() != "ByteLevel";
+    if (has_template) one.fail("must not come after a processor that adds tokens");
+    apply_processor(tokens, one, result);
+    has_template |= is_template;
   }
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include "../unicode/unicode.hpp"
 #include "pipeline.hpp"
+#include "read_splits.hpp"
 
 namespace xgrad::tokenizers::detail {
 namespace {
@@ -19,16 +20,13 @@ TextSteps::Step read_step(const Json& part) {
   if (type == "Lowercase") return Lowercase{};
   if (type == "NFD" || type == "NFC" || type == "NFKD" || type == "NFKC")
     return NormalForm{.compatibility = type[2] == 'K', .composes = type.back() == 'C'};
+  if (type == "Nmt") return Nmt{};
+  if (type == "Prepend") return Prepend{part.at("prepend").text()};
   if (type != "Replace")
     part.at("type").refuse(
-        "NFC, NFD, NFKC, NFKD, Lowercase, Precompiled, Replace, Strip or StripAccents, or BertNormalizer "
-        "alone");
-  const Json pattern = part.at("pattern");
-  const auto text = pattern.find("String");
-  if (!text && pattern.at("Regex").text() != " {2,}")
-    pattern.at("Regex").refuse("\" {2,}\", as other patterns are not supported");
-  if (text && text->text().empty()) text->refuse("a text that is not empty");
-  return Replace(text ? text->text() : "", part.at("content").text());
+        "NFC, NFD, NFKC, NFKD, Lowercase, Nmt, Precompiled, Prepend, Replace, Strip or StripAccents, or "
+        "BertNormalizer alone");
+  return read_replace(part);
 }
 
 }  // namespace

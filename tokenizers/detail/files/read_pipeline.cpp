@@ -26,11 +26,13 @@ Pipeline pipeline_of(TokenTable tokens, const std::vector<Declared>& added,
           .padding_side = config.side("padding_side")};
 }
 
-Pipeline read_pipeline(const std::string& folder, bool lowers) {
+Pipeline read_pipeline(const std::string& folder, bool lowers, bool reads_target) {
   const TokenizerConfig config(folder, lowers);
   const std::string json = in_folder(folder, "tokenizer.json");
   if (is_file(json)) return read_tokenizer_json(json, config);
   if (is_file(in_folder(folder, "vocab.txt"))) return read_vocab_txt_folder(folder, config);
+  if (is_file(in_folder(folder, "source.spm")) && is_file(in_folder(folder, "target.spm")))
+    return read_marian_folder(folder, config, reads_target);
   if (is_file(in_folder(folder, "vocab.json")) && is_file(in_folder(folder, "merges.txt")))
     return read_merges_folder(folder, config);
   for (const char* name : {"sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.model"}) {
@@ -39,7 +41,9 @@ Pipeline read_pipeline(const std::string& folder, bool lowers) {
   }
   xgrad::detail::fail<FileError>(
       folder, ": must be a folder with a tokenizer.json, with a vocab.txt, with a vocab.json and a ",
-      "merges.txt, or with a model of sentencepiece, such as spm.model");
+      "merges.txt, with a vocab.json, a source.spm and a target.spm, or with a model of sentencepiece, such "
+      "as "
+      "spm.model");
 }
 
 }  // namespace xgrad::tokenizers::detail

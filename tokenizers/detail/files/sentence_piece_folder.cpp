@@ -18,6 +18,7 @@ namespace {
 
 using ScoredVocab = std::vector<std::pair<std::string, double>>;
 using Type = SentencePiece::Type;
+using Prepending = MetaspaceSplit::Prepend;
 
 /// What a class of transformers makes of a file.
 struct SentencePieceClass {
@@ -84,22 +85,22 @@ void append_charsmap(const SentencePieceFile& file, std::vector<TextSteps::Step>
 std::vector<TextSteps::Step> usual_steps(const SentencePieceFile& file, const TokenizerConfig&) {
   std::vector<TextSteps::Step> steps;
   append_charsmap(file, steps);
-  steps.emplace_back(Replace("", " "));
+  steps.emplace_back(Replace(Pattern(" {2,}"), " "));
   return steps;
 }
 
 /// T5's may be asked for no blank before texts, or for one at the beginning alone.
-Metaspace::Prepend t5_prepend(const TokenizerConfig& config) {
-  if (!config.flag("add_prefix_space", true)) return Metaspace::Prepend::never;
-  return config.flag("legacy", true) ? Metaspace::Prepend::always : Metaspace::Prepend::first;
+Prepending t5_prepend(const TokenizerConfig& config) {
+  if (!config.flag("add_prefix_space", true)) return Prepending::never;
+  return config.flag("legacy", true) ? Prepending::always : Prepending::first;
 }
 
 std::vector<TextSteps::Step> t5_steps(const SentencePieceFile& file, const TokenizerConfig& config) {
-  if (t5_prepend(config) == Metaspace::Prepend::always) return usual_steps(file, config);
+  if (t5_prepend(config) == Prepending::always) return usual_steps(file, config);
   std::vector<TextSteps::Step> steps;
   append_charsmap(file, steps);
   steps.emplace_back(Strip{.left = false, .right = true});
-  steps.emplace_back(Replace("", std::string(sentence_piece_blank)));
+  steps.emplace_back(Replace(Pattern(" {2,}"), std::string(sentence_piece_blank)));
   return steps;
 }
 
@@ -111,7 +112,7 @@ std::vector<TextSteps::Step> albert_steps(const SentencePieceFile& file, const T
   }
   if (config.flag("do_lower_case", true)) steps.emplace_back(Lowercase{});
   append_charsmap(file, steps);
-  steps.emplace_back(Replace("", " "));
+  steps.emplace_back(Replace(Pattern(" {2,}"), " "));
   return steps;
 }
 
@@ -122,7 +123,7 @@ std::vector<TextSteps::Step> deberta_steps(const SentencePieceFile& file, const 
   if (config.flag("do_lower_case", false)) steps.emplace_back(Lowercase{});
   steps.emplace_back(Strip{.left = true, .right = true});
   append_charsmap(file, steps);
-  steps.emplace_back(Replace("", " "));
+  steps.emplace_back(Replace(Pattern(" {2,}"), " "));
   return steps;
 }
 
@@ -272,18 +273,22 @@ Pipeline read_class(const SentencePieceClass& one, const std::string& path, cons
   if (!unknown) xgrad::detail::fail<FileError>(path, ": the vocabulary must have an unknown token");
   const auto roles = config.roles(tokens, one.texts);
   PostProcessor post = one.post(tokens, roles, path, one.texts);
-  Metaspace metaspace{.prepend = Metaspace::Prepend::always,
-                      .blank = std::string(sentence_piece_blank),
-                      .split = true,
-                      .splits_spaces_first = one.splits_spaces_first};
+  MetaspaceSplit metaspace{
+      .prepend = Prepending::always, .blank = std::string(sentence_piece_blank), .split = true};
+  bool splits_spaces_first = one.splits_spaces_first;
   if (one.has_extra_ids) {
     metaspace.prepend = t5_prepend(config);
-    metaspace.splits_spaces_first = metaspace.prepend == Metaspace::Prepend::always;
+    splits_spaces_first = metaspace.prepend == Prepending::always;
   }
-  Unigram model(tokens, by_id, *unknown, false, metaspace);
+  std::vector<Splitter::Step> steps;
+  if (splits_spaces_first)
+    steps.emplace_back(
+        CharacterSplit{CharacterSet(*unicode::property("White_Space")), SplitBehavior::removed});
+  steps.emplace_back(metaspace);
+  Unigram model(tokens, by_id, *unknown, false, Splitter(std::move(steps)));
   return pipeline_of(
       std::move(tokens), added, TextSteps(one.steps(file, config)), std::move(model), std::move(post),
-      MetaspaceDecoder{metaspace.blank, metaspace.prepend != Metaspace::Prepend::never}, roles, config);
+      DecoderSteps{MetaspaceDecoder{metaspace.blank, metaspace.prepend != Prepending::never}}, roles, config);
 }
 
 /// As sentencepiece reads it, which finds no control tokens in texts.

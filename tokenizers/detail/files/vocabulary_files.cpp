@@ -82,8 +82,8 @@ TokenIds read_scored_vocab(const std::string& path, const Json& vocab, std::vect
   return collector.take();
 }
 
-Merges read_merges_txt(const std::string& path) {
-  Merges merges;
+MergeTexts read_merges_txt(const std::string& path) {
+  MergeTexts merges;
   read_lines(path, [&](std::string_view line, std::int64_t number) {
     if (line.starts_with(merges_header)) return;
     auto merge = merge_of(line);
@@ -96,8 +96,8 @@ Merges read_merges_txt(const std::string& path) {
   return merges;
 }
 
-Merges read_merges(const Json& list) {
-  Merges merges;
+MergeTexts read_merges(const Json& list) {
+  MergeTexts merges;
   for (const Json& item : list.items()) {
     if (merges.size() >= most_tokens) list.refuse("at most " + std::to_string(most_tokens) + " merges");
     if (item.is_array()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../models/merges.hpp"
 #include "../models/token_table.hpp"
 #include "json.hpp"
 
@@ -40,12 +41,10 @@ TokenIds read_vocab(const std::string& path, const Json& vocab);
 /// The tokens of [["<s>", 0], ["▁the", -3.5], ...], whose ids are their places, and their scores.
 TokenIds read_scored_vocab(const std::string& path, const Json& vocab, std::vector<double>& scores);
 
-using Merges = std::vector<std::pair<std::string, std::string>>;
-
 /// merges.txt: two tokens a line.
-Merges read_merges_txt(const std::string& path);
+MergeTexts read_merges_txt(const std::string& path);
 
 /// ["a b", ...] or [["a", "b"], ...]
-Merges read_merges(const Json& list);
+MergeTexts read_merges(const Json& list);
 
 }  // namespace xgrad::tokenizers::detail

@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "../large_pages.hpp"
 #include "../unicode/unicode.hpp"
 
 namespace xgrad::tokenizers::detail {
@@ -41,18 +42,30 @@ class SentencePiece::Output {
     } else {
       add(token, first, last);
     }
+    if (is_unknown && !after_unknown_) unknown_begin_ = begin;
     after_unknown_ = is_unknown;
+    if (is_unknown && model_.options_.vocabulary && !model_.options_.byte_fallback)
+      pieces_.list.back().token =
+          token_of_text(std::string_view(text_.text).substr(unknown_begin_, end - unknown_begin_));
   }
 
  private:
   void add(std::uint32_t token, std::uint32_t begin, std::uint32_t end) {
-    pieces_.list.push_back({token, begin, end, pieces_.words});
+    const auto& vocabulary = model_.options_.vocabulary;
+    pieces_.list.push_back({vocabulary ? vocabulary->tokens[token] : token, begin, end, pieces_.words});
+  }
+
+  std::uint32_t token_of_text(std::string_view text) const {
+    const Vocabulary& vocabulary = *model_.options_.vocabulary;
+    const auto found = vocabulary.texts.find(text);
+    return found == vocabulary.texts.end() ? vocabulary.unknown : found->second;
   }
 
   const SentencePiece& model_;
   const TextBuffer& text_;
   Pieces& pieces_;
   bool after_unknown_ = false;
+  std::size_t unknown_begin_ = 0;  // of the run
 };
 
 /// Byte pair encoding: of all neighbours that are a token together, those with the highest score are joined
@@ -60,6 +73,7 @@ class SentencePiece::Output {
 class SentencePiece::Merging {
  public:
   Merging(const SentencePiece& model, std::string_view text) : model_(model), text_(text) {
+    reserve_large(symbols_, text.size());
     for (std::size_t begin = 0; begin < text.size();) {
       const std::string_view rest = text.substr(begin);
       const std::size_t length = model.first_unit(rest);
@@ -72,6 +86,7 @@ class SentencePiece::Merging {
   }
 
   void run(Output& output) {
+    reserve_large(candidates_, symbols_.size());
     for (std::uint32_t place = 0; place < symbols_.size(); ++place) offer(place);
     while (!candidates_.empty()) {
       std::pop_heap(candidates_.begin(), candidates_.end());
@@ -123,12 +138,13 @@ class SentencePiece::Merging {
 
   /// Divides what became an unused token into those that it was made of.
   void put(std::size_t begin, std::size_t end, Output& output) const {
+    if (splits_.empty()) return output(model_.token_of(text_.substr(begin, end - begin)), begin, end);
     std::vector<std::pair<std::size_t, std::size_t>> waiting{{begin, end}};
     while (!waiting.empty()) {
       const auto [from, to] = waiting.back();
       waiting.pop_back();
       const std::string_view text = text_.substr(from, to - from);
-      const auto split = splits_.empty() ? splits_.end() : splits_.find(std::string(text));
+      const auto split = splits_.find(std::string(text));
       if (split == splits_.end()) {
         output(model_.token_of(text), from, to);
       } else {
@@ -198,6 +214,10 @@ TextBuffer SentencePiece::normalized(const Passage& passage) const {
   const std::string_view text = passage.text, blank = options_.shows_blanks ? sentence_piece_blank : " ";
   TextBuffer result;
   result.limit_growth(text.size());
+  const auto blanks = static_cast<std::size_t>(std::count(text.begin(), text.end(), ' '));
+  const std::size_t size = text.size() + (blanks + 1) * blank.size();
+  reserve_large(result.text, size);
+  reserve_large(result.sources, size + 1);
   std::size_t done = 0;  // bytes of the text
   const auto put = [&](std::string_view part) {
     result.text += part;

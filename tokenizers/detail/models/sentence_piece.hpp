@@ -33,6 +33,13 @@ class SentencePiece {
     byte = 6
   };
 
+  /// Tokens of another vocabulary in place of the pieces (Marian's).
+  struct Vocabulary {
+    std::vector<std::uint32_t> tokens;  // of each piece
+    TokenIndices texts;                 // what is unknown to the model may be a token
+    std::uint32_t unknown;
+  };
+
   struct Options {
     Kind kind = Kind::unigram;
     bool byte_fallback = false;
@@ -41,6 +48,7 @@ class SentencePiece {
     bool remove_extra_blanks = true;
     bool shows_blanks = true;  // as U+2581
     std::optional<Charsmap> charsmap;
+    std::optional<Vocabulary> vocabulary = {};
   };
 
   /// Types and scores of the tokens by their indices; one must be unknown, some normal.

@@ -26,6 +26,9 @@ struct StringHash {
 
 using TokenIds = std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>>;
 
+/// Indices of tokens by their texts.
+using TokenIndices = std::unordered_map<std::string, std::uint32_t, StringHash, std::equal_to<>>;
+
 /// Tokens and their ids, which may have gaps. A token also has an index from 0 to size() - 1, in the order of
 /// the ids.
 class TokenTable {

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "../splits/splitter.hpp"
 #include "best_path.hpp"
 #include "pieces.hpp"
 #include "token_table.hpp"
@@ -14,14 +14,6 @@
 
 namespace xgrad::tokenizers::detail {
 
-/// How blanks are shown before a text is read.
-struct Metaspace {
-  enum class Prepend { always, first, never } prepend;
-  std::string blank;                 // U+2581
-  bool split;                        // words begin with it
-  bool splits_spaces_first = false;  // and white space is removed before
-};
-
 /// The most likely segmentation into tokens, by their log probabilities (T. Kudo 2018, arXiv:1804.10959):
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/unigram/model.rs
 class Unigram {
@@ -29,21 +21,18 @@ class Unigram {
   /// The score of each token by its id; what no token covers is the token `unknown`, runs of it one, or with
   /// `byte_fallback` the tokens of its bytes.
   Unigram(const TokenTable& tokens, const std::vector<double>& scores, std::uint32_t unknown,
-          bool byte_fallback, Metaspace metaspace);
+          bool byte_fallback, Splitter splitter);
 
   /// Returns Pieces::end_word() of the last word.
   bool operator()(const Passage& passage, Pieces& pieces) const;
 
  private:
-  struct Work;
-
-  bool read_part(const Passage& part, Work& work, Pieces& pieces) const;
-  void segment(const Passage& word, Work& work, Pieces& pieces) const;
+  void segment(const Passage& word, BestPath::Work& work, Pieces& pieces) const;
   void add_unknown(const Passage& word, std::size_t begin, std::size_t end, Pieces& pieces) const;
 
   BestPath best_path_;
   std::optional<ByteTokens> bytes_;  // with byte_fallback
-  Metaspace metaspace_;
+  Splitter splitter_;
 };
 
 }  // namespace xgrad::tokenizers::detail

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "../../../base/error.hpp"
+#include "../large_pages.hpp"
 #include "../unicode/unicode.hpp"
 
 namespace xgrad::tokenizers::detail {
@@ -42,6 +43,7 @@ Passage unchanged(std::string_view text, std::uint32_t first, TextBuffer& buffer
   if (std::ranges::all_of(text, [](char byte) { return static_cast<unsigned char>(byte) < 0x80; }))
     return {text, nullptr, first};
   buffer.clear();
+  reserve_whole(buffer.sources, text.size());
   for (std::size_t i = 0; i < text.size(); ++first) {
     i += unicode::first_length(text.substr(i));
     buffer.sources.resize(i, first);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "../splits/pattern.hpp"
 #include "charsmap.hpp"
 #include "normal_form.hpp"
 #include "normalizer.hpp"
@@ -15,15 +16,31 @@
 
 namespace xgrad::tokenizers::detail {
 
-/// Replaces each text `from`, or each run of two blanks or more where it is empty.
+/// Replaces each match of a text or of a pattern.
 class Replace {
  public:
+  /// The text must not be empty.
   Replace(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
+  Replace(Pattern from, std::string to) : from_(std::move(from)), to_(std::move(to)) {}
 
   void operator()(const TextBuffer& from, TextBuffer& to) const;
 
+  /// Throws ValueError for a result of more than `most` bytes.
+  std::string operator()(std::string_view text, std::size_t most) const;
+
  private:
-  std::string from_, to_;
+  template <class OnMatch>
+  void for_each_match(std::string_view text, OnMatch&& on_match) const;
+
+  std::variant<std::string, Pattern> from_;
+  std::string to_;
+};
+
+/// Puts a text before one that is not empty.
+struct Prepend {
+  std::string text;
+
+  void operator()(const TextBuffer& from, TextBuffer& to) const;
 };
 
 /// Removes white space at the ends.
@@ -42,10 +59,16 @@ struct Lowercase {
   void operator()(const TextBuffer& from, TextBuffer& to) const;
 };
 
+/// Removes control characters and makes blanks of other spaces, as SentencePiece's rules "nmt":
+/// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/normalizers/unicode.rs
+struct Nmt {
+  void operator()(const TextBuffer& from, TextBuffer& to) const;
+};
+
 /// Steps in turn.
 class TextSteps {
  public:
-  using Step = std::variant<Charsmap, Lowercase, NormalForm, Replace, Strip, StripAccents>;
+  using Step = std::variant<Charsmap, Lowercase, Nmt, NormalForm, Prepend, Replace, Strip, StripAccents>;
 
   explicit TextSteps(std::vector<Step> steps) : steps_(std::move(steps)) {}
 

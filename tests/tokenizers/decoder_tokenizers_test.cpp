@@ -1,0 +1,196 @@
+// The tokenizers of decoders, beside what Hugging Face's library gave with them.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/base/error.hpp>
+#include <xgrad/tokenizers/decode_stream.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
+
+#include "../expect_error.hpp"
+#include "../files.hpp"
+#include "library_cases.hpp"
+#include "split_cases.hpp"
+
+namespace decoder_tokenizers_test {
+
+using nlohmann::json;
+using xgrad::FileError, xgrad::ValueError, xgrad::tokenizers::Tokenizer;
+using xgrad_tests::message_of, xgrad_tests::TemporaryFolder;
+
+using Ids = std::vector<std::int64_t>;
+
+const std::string data = XGRAD_PRETRAINED_DIR "/tokenizers/";
+
+class DecoderTokenizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(DecoderTokenizer, AllCasesAreTheLibrarys) {
+  std::size_t count = 0;
+  const auto note = [&](const std::string& name, bool right) {
+    ++count;
+    EXPECT_TRUE(right) << name;
+  };
+  xgrad_tests::LibraryCases(data + GetParam(), note).compare();
+  EXPECT_GT(count, 100U);
+}
+
+INSTANTIATE_TEST_SUITE_P(TokenizerTest, DecoderTokenizer,
+                         testing::Values("added_first", "falcon", "gpt2", "llama2", "llama3"));
+
+TEST(DecoderTokenizerTest, RefusesInvalidTexts) {
+  std::size_t count = 0;
+  xgrad_tests::compare_invalid_texts(data + "invalid.json", Tokenizer::from_folder(data + "gpt2"),
+                                     [&](const std::string& name, bool right) {
+                                       ++count;
+                                       EXPECT_TRUE(right) << name;
+                                     });
+  EXPECT_EQ(count, 23U);
+}
+
+TEST(DecoderTokenizerTest, OlderFilesGiveTheSame) {
+  const Tokenizer tokenizer = Tokenizer::from_folder(data + "gpt2"),
+                  older = xgrad_tests::tokenizer_of_older_files(data + "gpt2");
+  for (const json& one : xgrad_tests::read_json(data + "gpt2/cases.json").at("strings")) {
+    const auto text = one.at("text").get<std::string>();
+    const auto encoding = older.encode(text);
+    EXPECT_EQ(encoding.ids, tokenizer.encode(text).ids);
+    EXPECT_EQ(encoding.offsets, tokenizer.encode(text).offsets);
+    EXPECT_EQ(older.decode(encoding.ids), one.at("skipped"));
+  }
+  EXPECT_EQ(older.unk_id(), tokenizer.unk_id());
+}
+
+/// A BPE model of characters with these parts.
+json small_model() {
+  return {
+      {"added_tokens", json::array()},
+      {"pre_tokenizer", nullptr},
+      {"model",
+       {{"type", "BPE"},
+        {"unk_token", "<unk>"},
+        {"vocab", {{"<unk>", 0}, {"a", 1}, {"b", 2}, {"ab", 3}, {"abab", 4}, {"<0xC3>", 5}, {"<0xA9>", 6}}},
+        {"merges", {"a b", "ab ab"}}}}};
+}
+
+Ids ids_of(const json& tokenizer, const std::string& text) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", tokenizer.dump());
+  return Tokenizer::from_folder(folder.path("")).encode(text).ids;
+}
+
+std::string refusal_of(const json& tokenizer) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", tokenizer.dump());
+  const std::string message = message_of<FileError>([&] { Tokenizer::from_folder(folder.path("")); });
+  const std::string path = folder.path("") + "tokenizer.json: ";
+  return message.starts_with(path) ? message.substr(path.size()) : message;
+}
+
+TEST(DecoderTokenizerTest, UnknownCharactersAreOneTokenEachOrFusedOrBytesOrGo) {
+  json tokenizer = small_model();
+  EXPECT_EQ(ids_of(tokenizer, "ababxyb"), (Ids{4, 0, 0, 2}));
+  tokenizer["model"]["fuse_unk"] = true;
+  EXPECT_EQ(ids_of(tokenizer, "abxyb"), (Ids{3, 0, 2}));
+  tokenizer["model"]["byte_fallback"] = true;
+  EXPECT_EQ(ids_of(tokenizer, "a\u00e9x"), (Ids{1, 5, 6, 0}));
+  EXPECT_EQ(ids_of(tokenizer, "x\u00e9a"), (Ids{5, 6, 0, 1})) << "as in the library, bytes overtake";
+  tokenizer["model"]["unk_token"] = nullptr;
+  EXPECT_EQ(ids_of(tokenizer, "axb\u00e9"), (Ids{1, 2, 5, 6}));
+}
+
+TEST(DecoderTokenizerTest, WordsThatAreTokensStayIfAsked) {
+  json tokenizer = small_model();
+  tokenizer["model"]["vocab"]["ba"] = 7;
+  EXPECT_EQ(ids_of(tokenizer, "ba"), (Ids{2, 1}));
+  tokenizer["model"]["ignore_merges"] = true;
+  EXPECT_EQ(ids_of(tokenizer, "ba"), Ids{7});
+  EXPECT_EQ(ids_of(tokenizer, "bab"), (Ids{2, 3}));
+}
+
+TEST(DecoderTokenizerTest, RefusesModelsThatAreNotWhole) {
+  json tokenizer = small_model();
+  tokenizer["model"]["unk_token"] = "?";
+  EXPECT_EQ(refusal_of(tokenizer), "model.unk_token must be a token of model.vocab, got \"?\"");
+  tokenizer = small_model();
+  tokenizer["model"]["vocab"]["<unk>a"] = 7;
+  tokenizer["model"]["merges"].push_back("<unk> a");
+  EXPECT_EQ(
+      refusal_of(tokenizer),
+      "model: merges of unknown characters or of bytes that stand for them are not supported, got one of "
+      "\"<unk>\" and \"a\"");
+  tokenizer = small_model();
+  tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "Merged"}};
+  EXPECT_EQ(
+      refusal_of(tokenizer),
+      "pre_tokenizer.behavior must be Removed, Isolated, Contiguous, MergedWithPrevious or MergedWithNext, "
+      "got \"Merged\"");
+  tokenizer["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+  for (int i = 0; i < 65; ++i)
+    tokenizer["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Digits"}, {"individual_digits", true}});
+  EXPECT_EQ(refusal_of(tokenizer), "pre_tokenizer.pretokenizers[64]: must be one of at most 64");
+}
+
+TEST(DecoderTokenizerTest, DecodersDoNotGrowTextsWithoutEnd) {
+  json tokenizer = small_model();
+  json steps = json::array();
+  for (int i = 0; i < 60; ++i)
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  tokenizer["decoder"] = {{"type", "Sequence"}, {"decoders", steps}};
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", tokenizer.dump());
+  const Tokenizer grows = Tokenizer::from_folder(folder.path(""));
+  EXPECT_EQ(message_of<ValueError>([&] { grows.decode(Ids{1}); }),
+            "Tokenizer: the decoder makes a text more than 100 times as long as it is");
+  EXPECT_EQ(grows.decode(Ids{2}), "b");
+}
+
+TEST(DecoderTokenizerTest, StreamsGiveWholeCharacters) {
+  const Tokenizer tokenizer = Tokenizer::from_folder(data + "llama2");
+  const Ids ids = tokenizer.encode("a\U0001F600b", {.add_special_tokens = false}).ids;
+  xgrad::tokenizers::DecodeStream stream(tokenizer);
+  for (int round = 0; round < 2; ++round) {  // a stream that is finished begins anew
+    std::string all;
+    for (const std::int64_t id : ids) all += stream.step(id);
+    EXPECT_EQ(all + stream.finish(), "a\U0001F600b");
+  }
+  EXPECT_EQ(stream.step(ids[0]), "a");
+  EXPECT_EQ(stream.step(ids[1]), "");
+  EXPECT_EQ(stream.step(-1), "");
+  EXPECT_EQ(stream.finish(), "\ufffd") << "half a character is told as such";
+}
+
+/// SentencePiece's pieces and the tokens of a vocabulary beside them, in another order.
+TEST(DecoderTokenizerTest, MariansTokensAreThoseOfItsVocabulary) {
+  const Tokenizer pieces = Tokenizer::from_folder(data + "sentencepiece_unigram");
+  const auto last = static_cast<std::int64_t>(pieces.size()) - 1;
+  json vocabulary{{"<pad>", last + 1}, {">>fra<<", last + 2}, {"\u9f98", last + 3}};
+  for (std::int64_t id = 0; id <= last; ++id) vocabulary[pieces.token(id)] = last - id;
+  const TemporaryFolder folder;
+  for (const char* name : {"source.spm", "target.spm"})
+    std::filesystem::copy(data + "sentencepiece_unigram/spm.model", folder.path(name));
+  folder.write("vocab.json", vocabulary.dump());
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "MarianTokenizer", "eos_token": "</s>", "unk_token": "<unk>"})");
+  for (const bool target : {false, true}) {
+    const Tokenizer marian = Tokenizer::from_folder(folder.path(""), {.target = target});
+    Ids wanted{last + 2};
+    for (const std::int64_t id : pieces.encode("the house").ids) wanted.push_back(last - id);
+    wanted.push_back(*marian.token_to_id("</s>"));
+    EXPECT_EQ(marian.encode(">>fra<<the house").ids, wanted);
+    EXPECT_EQ(marian.decode(wanted), ">>fra<< the house");
+    EXPECT_EQ(marian.decode(wanted, false), ">>fra<< the house</s>");
+    EXPECT_EQ(marian.encode(">>xyz<<").ids[0], marian.unk_id());
+    const Ids unknown = marian.encode("house\u9f98").ids;
+    EXPECT_EQ(unknown[unknown.size() - 2], last + 3) << "what the model does not know may be a token";
+  }
+  folder.write("tokenizer_config.json", R"({"separate_vocabs": true})");
+  EXPECT_TRUE(message_of<FileError>([&] {
+                Tokenizer::from_folder(folder.path(""));
+              }).ends_with("separate_vocabs must be false, got true"));
+}
+
+}  // namespace decoder_tokenizers_test

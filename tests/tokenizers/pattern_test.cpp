@@ -1,0 +1,133 @@
+#include "../../tokenizers/detail/splits/pattern.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/base/error.hpp>
+
+#include "../../tokenizers/detail/unicode/classes.hpp"
+#include "../expect_error.hpp"
+#include "../files.hpp"
+#include "split_cases.hpp"
+#include "unicode_sweep.hpp"
+
+namespace pattern_test {
+
+using xgrad::ValueError;
+using xgrad::tokenizers::detail::Pattern;
+using xgrad_tests::message_of;
+namespace unicode = xgrad::tokenizers::detail::unicode;
+
+using Texts = std::vector<std::string>;
+
+Texts matches(const std::string& pattern, std::string_view text) {
+  Texts result;
+  Pattern::Work work(text.size());
+  Pattern(pattern).for_each_match(text, work, [&](std::size_t begin, std::size_t end) {
+    result.emplace_back(text.substr(begin, end - begin));
+    return true;
+  });
+  return result;
+}
+
+TEST(PatternTest, SplitsAsTheLibrary) {
+  std::size_t count = 0;
+  xgrad_tests::SplitCases(XGRAD_PRETRAINED_DIR "/tokenizers/regex.json", [&](const std::string& name,
+                                                                             bool right) {
+    ++count;
+    EXPECT_TRUE(right) << name;
+  }).compare();
+  EXPECT_GT(count, 1000U);
+}
+
+TEST(PatternTest, ClassesAreTheLibrarys) {
+  const nlohmann::json facts =
+      nlohmann::json::parse(xgrad_tests::read_bytes(XGRAD_PRETRAINED_DIR "/unicode/classes.json"));
+  const auto has = [&](const unicode::Ranges& ranges, const nlohmann::json& object, const std::string& name) {
+    std::vector<bool> wanted = xgrad_tests::members(object, name);
+    for (const auto& [first, last] : ranges)
+      for (char32_t c = first; c <= last; ++c) wanted[c] = !wanted[c];
+    return std::none_of(wanted.begin(), wanted.end(), std::identity());
+  };
+  for (const char* kind : {"categories", "scripts"})
+    for (const auto& [name, ranges] : facts.at(kind).items())
+      EXPECT_TRUE(has(*unicode::property(name), facts.at(kind), name)) << name;
+  EXPECT_FALSE(unicode::property("Foo"));
+  EXPECT_FALSE(unicode::property(""));
+  EXPECT_EQ(unicode::property("Letter")->size(), unicode::property(" l_ -")->size());
+  // Every character is in one category, but for surrogates.
+  std::size_t characters = 0;
+  for (const char* name : {"L", "M", "N", "P", "S", "Z", "C"}) {
+    const unicode::Ranges ranges = *unicode::property(name);
+    for (const auto& [first, last] : ranges) characters += last - first + 1;
+  }
+  EXPECT_EQ(characters, 0x110000U - 0x800U);
+}
+
+TEST(PatternTest, RepeatsLazilyAndPossessively) {
+  EXPECT_EQ(matches("a.*?b", "aXbb ab"), (Texts{"aXb", "ab"}));
+  EXPECT_EQ(matches("a{2,3}?", "aaaaa"), (Texts{"aa", "aa"}));
+  EXPECT_EQ(matches("a++a", "aaa"), Texts{});
+  EXPECT_EQ(matches("(?:ab)*?c", "ababc"), Texts{"ababc"});
+  EXPECT_EQ(matches("(?:ab){1,2}?", "ababab"), (Texts{"ab", "ab", "ab"}));
+  EXPECT_EQ(matches("(?:ab|a)*+b", "abab"), (Texts{"b", "b"}));
+  EXPECT_EQ(matches("(?:a*)*b", "aab"), Texts{"aab"}) << "an iteration of nothing ends a loop";
+  EXPECT_EQ(matches("(?:a?){3}", "aaaa"), (Texts{"aaa", "a"}));
+}
+
+TEST(PatternTest, LooksAround) {
+  EXPECT_EQ(matches("(?<=a+)b", "aab b"), Texts{"b"});
+  EXPECT_EQ(matches("(?<!é)b", "éb ab"), Texts{"b"});
+  EXPECT_EQ(matches("(?<=ab|c)d", "abd cd bd"), (Texts{"d", "d"}));
+  EXPECT_EQ(matches("\\w+(?=!)(?!!!)", "a! b!! c!"), (Texts{"a", "c"}));
+  EXPECT_EQ(matches("(?=(?:ab)+$)a", "abab"), (Texts{"a", "a"}));
+}
+
+TEST(PatternTest, WithoutCaseSeveralCharactersMayBeOne) {
+  EXPECT_EQ(matches("(?i:ffi)", "ffi \ufb03 f\ufb01 \ufb00i FFI"),
+            (Texts{"ffi", "\ufb03", "f\ufb01", "\ufb00i", "FFI"}));
+  EXPECT_EQ(matches("(?i:\u00df)", "ss \u1e9e S\u017f s"), (Texts{"ss", "\u1e9e", "S\u017f"}));
+  EXPECT_EQ(matches("(?i)a(?-i)b|C", "Ab aB c aC"), (Texts{"Ab", "aC"})) << "for the rest of a group";
+}
+
+TEST(PatternTest, RefusesWhatItDoesNotKnow) {
+  const auto error = [](const std::string& pattern) {
+    return message_of<ValueError>([&] { Pattern{pattern}; });
+  };
+  EXPECT_EQ(error("a("), "pattern \"a(\" must close its group, at byte 2");
+  EXPECT_EQ(error("a)"), "pattern \"a)\" must not close a group that is not open, at byte 1");
+  EXPECT_EQ(error("[b-a]"), "pattern \"[b-a]\" must have ranges of characters in their order, at byte 4");
+  EXPECT_EQ(error("\\p{Foo}"), "pattern \"\\\\p{Foo}\" must have known properties only, at byte 3");
+  EXPECT_EQ(error("(a)\\1"), "pattern \"(a)\\\\1\" must have known escapes only, at byte 5");
+  EXPECT_EQ(error("+"), "pattern \"+\" must have what is repeated, at byte 0");
+  EXPECT_EQ(error("(?:{2})"), "pattern \"(?:{2})\" must have what is repeated, at byte 6");
+  EXPECT_EQ(error("a{100001}"), "pattern \"a{100001}\" must not repeat more often than 100000, at byte 7");
+  EXPECT_EQ(error(std::string(600, '(') + std::string(600, ')')).substr(210),
+            " must not have groups in more than 500 others, at byte 501");
+  const std::string large = "pattern must not be so large: its repetitions make too many parts";
+  EXPECT_EQ(error("(?:(?:ab){1000}){1000}"), large);
+  EXPECT_EQ(error("(?:(?:(?:){100000}){100000}){100000}"), large);
+  EXPECT_EQ(error("(?i:" + std::string(60, 's') + ")").substr(76),
+            "must have at most 10000 parts, at byte 64");
+}
+
+TEST(PatternTest, EndsWhenTheStepsAreUsedUp) {
+  const std::string text(40, 'a');
+  EXPECT_EQ(message_of<ValueError>([&] { matches("(?:a|a)*b", text); }),
+            "Tokenizer: the pattern that splits texts takes too many steps for this one");
+}
+
+TEST(PatternTest, ARunThatFailedIsNotTriedAgain) {
+  // Each of these would take the square of the length if it were.
+  const std::string blanks(300'000, ' ');
+  EXPECT_EQ(matches("\\s+$", blanks + "x"), Texts{});
+  EXPECT_EQ(matches("\\s+$|x", blanks + "x"), Texts{"x"});
+  EXPECT_EQ(matches("\\d*px", std::string(300'000, '1')), Texts{});
+}
+
+}  // namespace pattern_test
