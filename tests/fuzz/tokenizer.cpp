@@ -1,5 +1,7 @@
 // The files of a tokenizer: what is read splits any text and puts it together again
 // seeds: tests/data/pretrained/roberta_mlm tests/data/pretrained/bert_sentence
+// seeds: tests/data/pretrained/tokenizers/llama2 tests/data/pretrained/tokenizers/llama3
+// seeds: tests/data/pretrained/tokenizers/falcon tests/data/pretrained/tokenizers/added_first
 #include "tokenizer_folder.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/tokenizers/decode_stream.hpp>
 #include <xgrad/tokenizers/tokenizer.hpp>
 
 #include "model_folder.hpp"
@@ -22,6 +24,10 @@ inline void read_and_split(const ModelFolder& folder, std::string_view text, std
     require(encoding.size() <= 12, "an encoding is not longer than max_length");
     tokenizer->decode(encoding.ids);
     tokenizer->decode(encoding.ids, false);
+    xgrad::tokenizers::DecodeStream stream(*tokenizer, false);
+    for (const std::int64_t id : encoding.ids)
+      require(xgrad::detail::utf8::find_invalid_utf8(stream.step(id)) == std::string::npos,
+              "a stream gives whole characters");
   });
 }
 
