@@ -26,7 +26,7 @@ struct GptOptions : TrainingOptions {
   std::string text, save, prompt = "\n";
   std::size_t context = 64, patience = 10, evaluate_every = 250, validation_windows = 1000;
   std::size_t sample_length = 200;
-  std::optional<std::size_t> warmup;
+  std::optional<std::size_t> warmup, vocabulary;
   std::optional<double> min_lr;
   double dropout = 0, weight_decay = 0.1, beta2 = 0.99, clip = 1, temperature = 0.8;
 };
@@ -195,7 +195,8 @@ int run(const GptOptions& options) {
   check_writable(options.save);
   const std::string text = whole_text_of(options.text);
   const auto [training_text, validation_text] = split(text);
-  TextTokens tokens(text);
+  TextTokens tokens = options.vocabulary ? TextTokens::of_byte_pairs(training_text, *options.vocabulary)
+                                         : TextTokens::of_characters(text);
   static_cast<void>(tokens.ids(options.prompt));  // throws for other characters, before the training
   const TokenStream training(tokens.ids(training_text), options.context, "train on"),
       validation(tokens.ids(validation_text), options.context, "validate");
@@ -207,14 +208,16 @@ int run(const GptOptions& options) {
                          .d_ff = options.d_ff,
                          .layers = options.layers,
                          .dropout = options.dropout});
-  std::printf("%zu characters to train on, %zu to validate, %zu different ones, %zu parameters\n\n",
-              training.size(), validation.size(), model.tokens().size(), model.model().parameter_count());
+  std::printf("%zu %s to train on, %zu to validate, %zu different ones, %zu parameters\n\n", training.size(),
+              model.tokens().name(), validation.size(), model.tokens().size(),
+              model.model().parameter_count());
   flush_output();
 
   const std::size_t warmup = options.warmup.value_or(options.steps / 20);
   const double min_lr = options.min_lr.value_or(options.lr / 10);
   TrainingRun training_run(options, model.model(), recipe_of(options, model.model(), warmup, min_lr),
                            {{"--text", options.text},
+                            {"--vocabulary", std::to_string(options.vocabulary.value_or(0))},
                             {"--context", std::to_string(options.context)},
                             {"--warmup", std::to_string(warmup)},
                             {"--min-lr", xgrad::detail::number_text(min_lr)},
@@ -258,14 +261,18 @@ int main(int argc, char** argv) {
   static_cast<TrainingOptions&>(options) = {{.steps = 2000, .batch = 12, .lr = 1e-3},
                                             {.d_model = 128, .heads = 4, .d_ff = 512, .layers = 4}};
   CommandLine app(
-      "Trains a small GPT to write like a text, character by character: the Brown corpus, or a text of your "
-      "own. The defaults are nanoGPT's for a CPU.");
+      "Trains a small GPT to write like a text, character by character or token by token: the Brown corpus, "
+      "or "
+      "a text of your own. The defaults are nanoGPT's for a CPU.");
   add_options(app, options);
   app.add_option(
          "--text", options.text,
          "Train on this file in UTF-8 instead, plain or compressed by gzip; its last tenth is for the "
          "validation")
       ->path(PathUse::input);
+  app.add_option("--vocabulary", options.vocabulary,
+                 "Learn so many tokens of byte pair encoding from the text, instead of characters")
+      ->check(in_range<std::size_t>(257, 1000000));
   app.add_option("--context", options.context, "Tokens that the model sees")
       ->check(in_range<std::size_t>(2, TextModel::longest_context))
       ->capture_default_str();

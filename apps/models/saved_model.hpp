@@ -29,6 +29,8 @@ class SavedModel {
   /// What the model of a file is for. Throws xgrad::FileError unless a training program saved it.
   static std::string task_of(const std::string& path);
 
+  bool has(const std::string& key) const { return file_.metadata().contains(key); }
+
   const std::string& text(const std::string& key) const;
 
   std::size_t number(const std::string& key, std::size_t limit) const;

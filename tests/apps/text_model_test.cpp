@@ -20,11 +20,12 @@ using xgrad_tests::message_of;
 
 TextModel model_of(const std::string& text, std::size_t context = 6) {
   xgrad::manual_seed(1);
-  return TextModel(TextTokens(text), context, {.d_model = 64, .heads = 2, .d_ff = 128, .layers = 2});
+  return TextModel(TextTokens::of_characters(text), context,
+                   {.d_model = 64, .heads = 2, .d_ff = 128, .layers = 2});
 }
 
 TEST(TextTokensTest, AreTheCharactersInTheirOrder) {
-  const TextTokens tokens("b 猫a\nb");
+  const TextTokens tokens = TextTokens::of_characters("b 猫a\nb");
   EXPECT_EQ(tokens.size(), 5u);
   EXPECT_EQ(tokens.ids("\n abb猫"), (std::vector<std::int64_t>{0, 1, 2, 3, 3, 4}));
   EXPECT_EQ(tokens.text({4, 0, 2}), "猫\na");
@@ -33,6 +34,27 @@ TEST(TextTokensTest, AreTheCharactersInTheirOrder) {
             "the text that the model learns has no character \"c\"");
   EXPECT_EQ(message_of<std::invalid_argument>([&] { tokens.ids("caf\xE9"); }),
             "characters: word must be valid UTF-8, got \"caf\\xE9\"");
+}
+
+TEST(TextTokensTest, MayBeBytePairs) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "the cat sat on the mat.\n";
+  const TextTokens tokens = TextTokens::of_byte_pairs(text, 265);
+  EXPECT_EQ(tokens.size(), 265u);
+  EXPECT_STREQ(tokens.name(), "tokens");
+  const std::vector<std::int64_t> ids = tokens.ids("the 猫 sat\n");
+  EXPECT_LT(ids.size(), 12u);
+  EXPECT_EQ(tokens.text(ids), "the 猫 sat\n") << "also with bytes that were not in the text";
+  const std::vector<std::int64_t> cat = tokens.ids("猫");
+  ASSERT_EQ(cat.size(), 3u);
+  const TextTokens::Stream stream = tokens.stream();
+  EXPECT_EQ(stream(cat[0]), "");
+  EXPECT_EQ(stream(cat[1]), "");
+  EXPECT_EQ(stream(cat[2]), "猫");
+  EXPECT_EQ(tokens.text({cat[0], cat[1]}), "") << "a part of a character is not shown";
+  const std::vector<std::string> labels = tokens.labels();
+  EXPECT_TRUE(std::find(labels.begin(), labels.end(), "␣the") != labels.end());
+  EXPECT_TRUE(std::find(labels.begin(), labels.end(), "↵") != labels.end());
 }
 
 TEST(TextModelTest, StartsAsGpt2) {
@@ -137,6 +159,23 @@ TEST_F(TextModelFileTest, RefusesAFileThatIsNotItsOwn) {
   EXPECT_EQ(error_with("characters", nullptr), ": the metadata \"characters\" must be there");
   EXPECT_NE(error_with("characters", "abc").find("token_embedding.weight"), std::string::npos);
   EXPECT_NE(error_with("context", "5").find("position_embedding"), std::string::npos);
+}
+
+TEST_F(TextModelFileTest, HasTokensOfBytePairs) {
+  const TextTokens tokens = TextTokens::of_byte_pairs("the cat the cat the cat\n", 260);
+  xgrad::manual_seed(1);
+  const TextModel saved(tokens, 4, {.d_model = 8, .heads = 2, .d_ff = 8, .layers = 1});
+  saved.save(path_);
+  const TextModel loaded = TextModel::load(path_);
+  EXPECT_EQ(loaded.tokens().size(), 260u);
+  EXPECT_EQ(loaded.tokens().ids("the cat 猫\n"), tokens.ids("the cat 猫\n"));
+  EXPECT_EQ(loaded.model().state_dict(), saved.model().state_dict());
+  EXPECT_EQ(error_with("merges", "ab\n"), ": the metadata \"merges\" must be two tokens a line");
+  EXPECT_TRUE(
+      error_with("merges", "a q\n")
+          .starts_with(": the metadata \"vocabulary\" must be of byte pair encoding: write_byte_level_bpe: "))
+      << error_with("merges", "a q\n");
+  EXPECT_EQ(error_with("vocabulary", nullptr), ": the metadata \"vocabulary\" must be there");
 }
 
 TEST_F(TextModelFileTest, ASmallFileDoesNotAskForMuchMemory) {

@@ -331,6 +331,20 @@ TEST_F(GptProgramTest, DecaysMatricesAlone) {
   }
 }
 
+TEST_F(GptProgramTest, LearnsTokensOfBytePairs) {
+  const std::string output = output_of(
+      train("--vocabulary 270 --steps 200 --evaluate-every 200 --sample-length 20 --temperature 0.1 "
+            "--prompt 'the cat' --save " +
+            model_ + " 2>/dev/null"));
+  EXPECT_NE(output.find(" tokens to train on, "), std::string::npos) << output;
+  EXPECT_NE(output.find(" to validate, 268 different ones, "), std::string::npos)
+      << output << "the text has no more pairs that occur twice";
+  EXPECT_NE(output.find("\n  | the cat sat on the mat.\n  | the "), std::string::npos) << output;
+  EXPECT_TRUE(output_of("generate " + model_ + " 'the cat' --max-new-tokens 20")
+                  .starts_with("the cat sat on the mat.\nthe "));
+  EXPECT_TRUE(output_of("perplexity " + model_ + " " + text_).starts_with("perplexity 1.")) << output;
+}
+
 TEST_F(GptProgramTest, KeepsTheBestModel) {
   // Each step makes it worse.
   const std::string output = output_of(
