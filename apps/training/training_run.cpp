@@ -50,7 +50,7 @@ std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<st
   return {sums.begin(), sums.end()};
 }
 
-double sum_of(xgrad::Communicator* ranks, const std::vector<double>& numbers) {
+double total_of(xgrad::Communicator* ranks, const std::vector<double>& numbers) {
   std::vector<std::uint64_t> bits;
   bits.reserve(numbers.size());
   for (const double number : numbers) bits.push_back(std::bit_cast<std::uint64_t>(number));

@@ -49,7 +49,7 @@ void for_each_part(const RunOptions& options, const std::vector<Element>& all, c
 std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts);
 
 /// The sum of numbers, each of which one rank has and the others have as 0, in their order.
-double sum_of(xgrad::Communicator* ranks, const std::vector<double>& numbers);
+double total_of(xgrad::Communicator* ranks, const std::vector<double>& numbers);
 
 /// The sum of f(part) over the parts that ranks share. Its bits do not depend on how many ranks there are.
 template <class Element, class F>
@@ -58,7 +58,7 @@ double sum_over_parts(const RunOptions& options, const std::vector<Element>& all
   for_each_part(options, all, [&](std::span<const Element> part) {
     sums[static_cast<std::size_t>(part.data() - all.data())] = f(part);
   });
-  return sum_of(options.ranks, sums);
+  return total_of(options.ranks, sums);
 }
 
 /// The checksum of what came before, and of these words.
