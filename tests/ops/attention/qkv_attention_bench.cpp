@@ -1,5 +1,7 @@
 #include <xgrad/ops/attention/qkv_attention.hpp>
 
+#include <limits>
+
 #include "../common/bench.hpp"
 
 namespace bench {
