@@ -57,9 +57,12 @@ void gpt2_fields(Fields& fields, CausalConfig& config) {
   fields.probability("resid_pdrop", config.residual_dropout);
   fields.flag("scale_attn_weights", config.scale_attention);
   fields.flag("scale_attn_by_inverse_layer_idx", config.scale_attention_by_layer);
-  // The order of rounding in half precision, the head of multiple choices, and the length of old masks.
+  fields.must_be("n_special", 0.0, "tokens beside the vocabulary are not supported");
+  // The order of rounding in half precision, the head of multiple choices, the length of old masks, and an
+  // option of old programs.
   fields.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
-                 "summary_proj_to_labels", "summary_type", "summary_use_proj", "n_ctx"});
+                 "summary_proj_to_labels", "summary_type", "summary_use_proj", "n_ctx",
+                 "predict_special_tokens"});
 }
 
 }  // namespace
