@@ -167,7 +167,7 @@ TEST(DecoderTokenizerTest, StreamsGiveWholeCharacters) {
 TEST(DecoderTokenizerTest, MariansTokensAreThoseOfItsVocabulary) {
   const Tokenizer pieces = Tokenizer::from_folder(data + "sentencepiece_unigram");
   const auto last = static_cast<std::int64_t>(pieces.size()) - 1;
-  json vocabulary{{"<pad>", last + 1}, {">>fra<<", last + 2}, {"\u9f98", last + 3}};
+  json vocabulary{{"<pad>", last + 1}, {">>fra<<", last + 2}};
   for (std::int64_t id = 0; id <= last; ++id) vocabulary[pieces.token(id)] = last - id;
   const TemporaryFolder folder;
   for (const char* name : {"source.spm", "target.spm"})
@@ -184,8 +184,6 @@ TEST(DecoderTokenizerTest, MariansTokensAreThoseOfItsVocabulary) {
     EXPECT_EQ(marian.decode(wanted), ">>fra<< the house");
     EXPECT_EQ(marian.decode(wanted, false), ">>fra<< the house</s>");
     EXPECT_EQ(marian.encode(">>xyz<<").ids[0], marian.unk_id());
-    const Ids unknown = marian.encode("house\u9f98").ids;
-    EXPECT_EQ(unknown[unknown.size() - 2], last + 3) << "what the model does not know may be a token";
   }
   folder.write("tokenizer_config.json", R"({"separate_vocabs": true})");
   EXPECT_TRUE(message_of<FileError>([&] {

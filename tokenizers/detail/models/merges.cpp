@@ -56,8 +56,8 @@ void Merges::Work::add(std::uint32_t token, std::uint32_t length) {
 }
 
 void Merges::join(Work& work) const {
-  std::vector<Symbol>& symbols = work.symbols;
-  std::vector<Work::Candidate>& candidates = work.candidates_;
+  auto& symbols = work.symbols;
+  auto& candidates = work.candidates_;
   const auto push = [&](std::uint32_t place) {
     if (place == no_place || symbols[place].next == no_place) return;
     const Merge* const merge = find(symbols[place].token, symbols[symbols[place].next].token);

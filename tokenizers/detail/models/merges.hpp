@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../../base/pool.hpp"
 #include "token_table.hpp"
 
 // Not installed.
@@ -31,7 +32,7 @@ class Merges {
   /// The symbols of a word, and memory.
   class Work {
    public:
-    std::vector<Symbol> symbols;
+    std::vector<Symbol, PoolAllocator<Symbol>> symbols;
 
     /// Adds a symbol at the end.
     void add(std::uint32_t token, std::uint32_t length);
@@ -47,7 +48,8 @@ class Merges {
       }
     };
 
-    std::vector<Candidate> candidates_;  // a heap, the first merge to make at its front
+    std::vector<Candidate, PoolAllocator<Candidate>>
+        candidates_;  // a heap, the first merge to make at its front
   };
 
   void join(Work& work) const;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "../../../base/pool.hpp"
 #include "../normalizers/normalizer.hpp"
 
 // Not installed.
@@ -26,7 +27,7 @@ struct Blanks {
 
 /// The tokens of a text, in order.
 struct Pieces {
-  std::vector<Piece> list;
+  std::vector<Piece, PoolAllocator<Piece>> list;
   std::vector<Blanks> added_blanks;  // as an added token was found in the text
   std::uint32_t words = 0;
   std::size_t limit = std::numeric_limits<std::size_t>::max();
