@@ -1,4 +1,4 @@
-// Compares pretrained decoders and what they generate with what Hugging Face and PyTorch gave
+// Compares pretrained decoders, what they generate and GGUF files with what Hugging Face and PyTorch gave
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -8,6 +8,8 @@
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "decoder_goldens.hpp"
+#include "gguf_goldens.hpp"
+#include "processor_goldens.hpp"
 
 namespace {
 
@@ -20,10 +22,7 @@ struct Skipped {
 };
 constexpr Skipped skipped[]{{"adapter_config.json", "adapters are still to come"},
                             {"beams.json", "beams are still to come"},
-                            {"blocks", "blocks of GGUF are compared by the tests of files"},
                             {"chat", "chat templates are still to come"},
-                            {"gguf", "GGUF is compared by the tests of files"},
-                            {"processors.json", "processors are compared by the tests of generation"},
                             {"smollm2.json", "a file of 98 MB is compared where it is fetched"},
                             {"text_cases.json", "texts are compared by the tests of tokenizers"},
                             {"tokenizers", "tokenizers are compared by their tests"}};
@@ -51,21 +50,38 @@ Tally compare_model(const fs::path& file) {
   }
 }
 
+Tally tally_of(const std::vector<xgrad_tests::GoldenResult>& results) {
+  Tally tally;
+  for (const auto& [name, problem] : results) {
+    tally.count(problem.empty());
+    if (!problem.empty()) std::cout << "FAILED  " << name << ": " << problem << '\n';
+  }
+  return tally;
+}
+
+Tally compare_processors(const fs::path& file) {
+  return tally_of(xgrad_tests::processor_goldens(file.string()));
+}
+
 /// What is compared, by the name of its file.
 struct Comparison {
   const char* name;
   Tally (*compare)(const fs::path& file);
 };
-constexpr Comparison comparisons[]{{"case.json", compare_model}};
+constexpr Comparison comparisons[]{{"case.json", compare_model}, {"processors.json", compare_processors}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string root;
   apps::CommandLine app(
-      "Compares folders of pretrained decoders, and what they generate, with what Hugging Face and PyTorch "
-      "gave.");
-  app.add_option("DIR", root, "directory with model folders (case.json) at any depth")
+      "Compares folders of pretrained decoders, what they generate, and GGUF files with what Hugging Face "
+      "and "
+      "PyTorch gave.");
+  app.add_option(
+         "DIR", root,
+         "directory with model folders (case.json), GGUF files and blocks (cases.json) and processors.json, "
+         "at any depth")
       ->required()
       ->check(apps::existing_folder());
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
@@ -73,7 +89,7 @@ int main(int argc, char** argv) {
   return apps::run_program("decoder_parity", [&] {
     std::set<fs::path> files;
     for (const auto& file : fs::recursive_directory_iterator(root)) files.insert(file.path());
-    Tally all;
+    Tally all = tally_of(xgrad_tests::gguf_goldens(root));
     for (const fs::path& file : files) {
       for (const auto& [name, compare] : comparisons)
         if (file.filename() == name) all += compare(file);
