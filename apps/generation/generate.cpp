@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/generation.hpp>
+#include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../common/command_line.hpp"
 #include "../common/interruption.hpp"
 #include "../common/program.hpp"
+#include "../pretrained/common/precision.hpp"
 #include "../pretrained/common/texts.hpp"
 #include "common/language_model.hpp"
 
@@ -19,41 +20,64 @@ using xgrad::generation::GenerationOptions;
 
 namespace {
 
-/// Options of the fields' names.
-void add_options(CommandLine& app, GenerationOptions& options) {
-  app.add_option("--max-new-tokens", options.max_new_tokens,
-                 "Tokens to write behind the text, unless it ends before; by default 100")
-      ->check(in_range<std::size_t>(1, 100000000));
-  app.add_option("--stop-string", options.stop_strings,
-                 "End the text behind this; more than one may be given");
-  app.add_option("--repetition-penalty", options.repetition_penalty,
-                 "Above 1: tokens that the text has are less probable")
-      ->check(in_range<double>(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--no-repeat-ngram-size", options.no_repeat_ngram_size,
-                 "So many tokens in a row occur once only; 0: any number of times")
-      ->check(in_range<std::size_t>(0, 100000000))
-      ->capture_default_str();
-  app.add_flag("--do-sample", options.do_sample, "Draw each token, instead of the most probable one");
-  app.add_option("--temperature", options.temperature,
-                 "What logits are divided by before a token is drawn; less is more probable text")
-      ->check(in_range<double>(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--top-k", options.top_k, "Draw from so many most probable tokens only; 0: from all")
-      ->check(in_range<std::size_t>(0, 100000000))
-      ->capture_default_str();
-  app.add_option("--top-p", options.top_p,
-                 "Draw from the most probable tokens that make this probability only")
-      ->check(in_range<double>(0, 1))
-      ->capture_default_str();
-  app.add_option("--min-p", options.min_p,
-                 "Draw from tokens with this share of the highest probability only; by default from all")
-      ->check(in_range<double>(0, 1));
-  app.add_option("--typical-p", options.typical_p,
-                 "Draw from the tokens nearest to the entropy that make this probability only")
-      ->check(in_range<double>(0, 1))
-      ->capture_default_str();
-}
+/// What the command line says of GenerationOptions, by their names.
+struct Choices {
+  std::optional<std::size_t> max_new_tokens, top_k, no_repeat_ngram_size;
+  std::optional<double> temperature, top_p, min_p, typical_p, repetition_penalty;
+  std::vector<std::string> stop_strings;
+  bool do_sample = false, greedy = false;
+
+  void add_to(CommandLine& app) {
+    app.add_option(
+           "--max-new-tokens", max_new_tokens,
+           "Tokens to write behind the prompt, unless the text ends before; by default as the model's "
+           "folder says, or 100")
+        ->check(in_range<std::size_t>(1, 100000000));
+    Option* const sample =
+        app.add_flag("--do-sample", do_sample, "Draw each token, instead of the most probable one");
+    app.add_flag("--greedy", greedy, "Take the most probable token, whatever the model's folder says")
+        ->excludes(sample);
+    app.add_option("--temperature", temperature,
+                   "What logits are divided by before a token is drawn; less is more probable text")
+        ->check(in_range<double>(1e-6, 1e6));
+    app.add_option("--top-k", top_k, "Draw from so many most probable tokens only; 0: from all")
+        ->check(in_range<std::size_t>(0, 100000000));
+    app.add_option("--top-p", top_p, "Draw from the most probable tokens that make this probability only")
+        ->check(in_range<double>(0, 1));
+    app.add_option("--min-p", min_p, "Draw from tokens with this share of the highest probability only")
+        ->check(in_range<double>(0, 1));
+    app.add_option("--typical-p", typical_p,
+                   "Draw from the tokens nearest to the entropy that make this probability only")
+        ->check(in_range<double>(0, 1));
+    app.add_option("--repetition-penalty", repetition_penalty,
+                   "Above 1: tokens that the text has are less probable")
+        ->check(in_range<double>(1e-6, 1e6));
+    app.add_option("--no-repeat-ngram-size", no_repeat_ngram_size,
+                   "So many tokens in a row occur once only; 0: any number of times")
+        ->check(in_range<std::size_t>(0, 100000000));
+    app.add_option("--stop-string", stop_strings, "End the text behind this; more than one may be given");
+  }
+
+  /// The model's options with those that were given.
+  GenerationOptions with(GenerationOptions options) const {
+    const auto set = [](const auto& given, auto& option) {
+      if (given) option = *given;
+    };
+    if (!options.max_length && !options.max_new_tokens) options.max_new_tokens = 100;
+    set(max_new_tokens, options.max_new_tokens);
+    set(temperature, options.temperature);
+    set(top_k, options.top_k);
+    set(top_p, options.top_p);
+    set(min_p, options.min_p);
+    set(typical_p, options.typical_p);
+    set(repetition_penalty, options.repetition_penalty);
+    set(no_repeat_ngram_size, options.no_repeat_ngram_size);
+    if (!stop_strings.empty()) options.stop_strings = stop_strings;
+    options.do_sample = (options.do_sample || do_sample) && !greedy;
+    options.check();
+    return options;
+  }
+};
 
 /// Ends the line of a text, also if the program is interrupted.
 struct LineEnd {
@@ -69,20 +93,30 @@ int main(int argc, char** argv) {
   std::string path;
   std::vector<std::string> texts;
   std::uint64_t seed = 0;
-  GenerationOptions options{.max_new_tokens = 100};
+  bool slide = false, bfloat16 = false;
+  Choices choices;
+  PrecisionOption precision;
   CommandLine app(
-      "Continues texts, or each line of the input, with a model that train_gpt saved, and prints what it "
-      "writes as soon as it is written.");
-  app.add_option("MODEL", path, "The file of the model")->required()->path(PathUse::input);
+      "Continues texts, or each line of the input, with a pretrained decoder or a model that train_gpt "
+      "saved, and prints what it writes as soon as it is written.");
+  app.add_option("MODEL", path, "The model's folder, its name in the hub's cache, or a file of train_gpt")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", texts, "Texts to continue; without any, the lines of the input");
-  add_options(app, options);
+  choices.add_to(app);
   app.add_option("--seed", seed, "Seed of what is drawn")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
+  app.add_flag(
+      "--slide", slide,
+      "Where a text becomes longer than the model sees, forget its beginning; else that is an error");
+  app.add_flag("--bfloat16-weights", bfloat16,
+               "Keep the matrices of a folder as bfloat16 numbers, in half of the memory");
+  precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("generate", [&] {
-    const auto model = LanguageModel::load(path);
-    options.check();
+    const auto model = LanguageModel::load(path, precision.load_options({.bfloat16_weights = bfloat16}));
+    const GenerationOptions options = choices.with(model->options());
     xgrad::manual_seed(seed);
     const NotedSignals signals;
     for_each_text(texts, 1, [&](std::span<const std::string> some) {
@@ -95,9 +129,8 @@ int main(int argc, char** argv) {
           std::cout << more;
           flush_output();
           check_interruption();
-          return true;
         };
-        model->write(ids, options, show);
+        model->write(ids, options, slide, show);
       }
     });
     return 0;

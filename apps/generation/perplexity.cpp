@@ -4,11 +4,14 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include <xgrad/pretrained.hpp>
+
 #include "../common/command_line.hpp"
 #include "../common/interruption.hpp"
 #include "../common/program.hpp"
 #include "../common/progress.hpp"
 #include "../corpora/plain_text.hpp"
+#include "../pretrained/common/precision.hpp"
 #include "common/language_model.hpp"
 
 using namespace apps;
@@ -47,10 +50,13 @@ Score score(const LanguageModel& model, std::span<const std::int64_t> ids, std::
 int main(int argc, char** argv) {
   std::string path, text;
   std::optional<std::size_t> max_length, stride;
+  PrecisionOption precision;
   CommandLine app(
-      "Prints the perplexity of a text, e to the mean loss of its tokens, with a model that train_gpt "
-      "saved.");
-  app.add_option("MODEL", path, "The file of the model")->required()->path(PathUse::input);
+      "Prints the perplexity of a text, e to the mean loss of its tokens, with a pretrained decoder or a "
+      "model that train_gpt saved.");
+  app.add_option("MODEL", path, "The model's folder, its name in the hub's cache, or a file of train_gpt")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", text, "A file in UTF-8, plain or compressed by gzip")
       ->required()
       ->path(PathUse::input);
@@ -62,10 +68,11 @@ int main(int argc, char** argv) {
          "Tokens from a window's begin to the next one's; by default half a window. Less takes longer "
          "and gives tokens more context")
       ->check(in_range<std::size_t>(2, 1000000));
+  precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("perplexity", [&] {
     const std::string all = whole_text_of(text);
-    const auto model = LanguageModel::load(path);
+    const auto model = LanguageModel::load(path, precision.load_options());
     constexpr std::size_t usual = 1024;
     const std::size_t most = model->max_length().value_or(max_length.value_or(usual));
     const std::size_t length = max_length.value_or(std::min(usual, most));

@@ -1,5 +1,9 @@
-// Models that programs saved: word classifiers and taggers
+// Models that programs saved: word classifiers, taggers and models of texts
+#include <array>
+#include <optional>
+
 #include "../../apps/models/tagger.hpp"
+#include "../../apps/models/text_model.hpp"
 #include "../../apps/models/word_classifier.hpp"
 
 #include "safetensors_mutator.hpp"
@@ -21,7 +25,9 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
       saved(apps::WordClassifier(apps::Alphabet({{"ab", "1"}, {"b", "2"}}), {"1", "2"}, small));
   static const std::string tagger = saved(apps::Tagger(
       apps::TaggerVocabulary(std::vector<apps::TaggedSentence>{{{"a", "a"}, {"DET", "X"}}}), small));
-  return fuzz::mutate_safetensors(data, size, most, seed, seed % 4 < 2 ? classifier : tagger);
+  static const std::string text = saved(apps::TextModel(apps::TextTokens::of_characters("ab"), 4, small));
+  static const std::array seeds{&classifier, &tagger, &text};
+  return fuzz::mutate_safetensors(data, size, most, seed, *seeds[seed / 2 % 3]);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -33,6 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::accepts<xgrad::FileError>([&] {
     const apps::Tagger tagger = apps::Tagger::load(input.path());
     tagger.tags({{"a", "b"}});
+  });
+  fuzz::accepts<xgrad::FileError>([&] {
+    const apps::TextModel model = apps::TextModel::load(input.path());
+    model.continued({0}, 2, [](auto, auto) { return std::optional<std::int64_t>(0); });
   });
   return 0;
 }

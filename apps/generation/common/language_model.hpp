@@ -13,21 +13,24 @@
 #include <vector>
 
 #include <xgrad/generation/generation_options.hpp>
+#include <xgrad/pretrained/model.hpp>
 
 namespace apps {
 
-/// A model that predicts the next token of a text.
+/// A model that predicts the next token of a text, in evaluation mode.
 class LanguageModel {
  public:
-  /// A model that train_gpt saved. Throws xgrad::FileError.
-  static std::unique_ptr<LanguageModel> load(const std::string& path);
+  /// A pretrained decoder with its tokenizer, by its folder or its name in the hub's cache, or the file of a
+  /// model that train_gpt saved, which has no options. Throws xgrad::FileError.
+  static std::unique_ptr<LanguageModel> load(const std::string& path,
+                                             const xgrad::pretrained::LoadOptions& options);
 
   LanguageModel() = default;
   LanguageModel(const LanguageModel&) = delete;
   LanguageModel& operator=(const LanguageModel&) = delete;
   virtual ~LanguageModel() = default;
 
-  /// The tokens of a text.
+  /// The tokens of a text, with those that its tokenizer adds.
   virtual std::vector<std::int64_t> ids(const std::string& text) const = 0;
 
   /// How many tokens the model sees at once, if that has a limit.
@@ -36,11 +39,15 @@ class LanguageModel {
   /// The mean loss of the last `count` tokens, each given all before it; count is less than their number.
   virtual double loss(std::span<const std::int64_t> ids, std::size_t count) const = 0;
 
-  /// Calls show(text) with what the model writes behind these tokens, in pieces of whole characters, until it
-  /// returns false. Of a text that is longer than the model sees, it sees the end.
+  /// generation_config.json of the model's folder.
+  virtual xgrad::generation::GenerationOptions options() const { return {}; }
+
+  /// Calls show(text) with what the model writes behind these tokens, in pieces of whole characters. Of a
+  /// text that becomes longer than the model sees, a model of train_gpt sees the end; a pretrained one
+  /// forgets the first half where `slides`, and else that is an error.
   virtual void write(const std::vector<std::int64_t>& ids,
-                     const xgrad::generation::GenerationOptions& options,
-                     const std::function<bool(std::string_view)>& show) const = 0;
+                     const xgrad::generation::GenerationOptions& options, bool slides,
+                     const std::function<void(std::string_view)>& show) const = 0;
 };
 
 }  // namespace apps

@@ -3,7 +3,7 @@
 namespace apps {
 
 void PrecisionOption::add_to(CommandLine& app) {
-  app.add_option("--precision", name_, "Precision of the encoder's layers, instead of the folder's")
+  app.add_option("--precision", name_, "Precision of the model's layers, instead of the folder's")
       ->check(one_of({"float32", "bfloat16", "int8"}));
 }
 
