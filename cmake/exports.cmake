@@ -4,8 +4,9 @@ set(exported_details
     AdamBase all_gather_numbers array_from AttributeList broadcast_shape broadcast_strides build_fresh
     check_count check_folder checkpoint checksum common_shape CopiedFiles disagreement dispose error_text exists
     fail_changed fail_once grad_down_to GradientExchange hessian hexadecimal hvp implicit_function in_backward
-    in_quotes int8_after_attention InterruptGuard jacobian join Json json_error jvp lengths_of_rows load make_folder make_value
-    MessageReader MessageWriter middle_axis module_frame module_prefix ModuleScope Mt19937 nearest_of next_order
+    in_quotes int8_after_attention InterruptGuard jacobian join Json json_error jvp lengths_of_rows load
+    make_folder make_value MessageReader MessageWriter middle_axis module_frame module_prefix ModuleScope Mt19937
+    nearest_of next_order
     Node normalize_axis notify_op number_text packed_self_attention parse_einsum parts_of_process
     parts_of_thread pool_allocate pool_release recording row_major_strides reshaped single_ops stretches_to
     Tangents times_repeated Trace TreeReduction used_generator utf8 Value value_and_grad vjp watchers write_file
