@@ -200,6 +200,11 @@ void operations() {
   const Variable<float> logits = a;
   const Ids target = ids;
   cross_entropy(logits, target, {.label_smoothing = 0.1});
+  {
+    const Variable<float> x(xgrad::normal<float>({2, 3})), weight(xgrad::normal<float>({5, 3})), b(zeros<float>({5}));
+    const Ids target{1, 4};
+    linear_cross_entropy(x, weight, target, {.linear_bias = b});
+  }
   const Variable<float> q = a, k = a, v = a;
   const Mask mask{{true, false}};
   scaled_dot_product_attention(q, k, v, mask);
@@ -335,6 +340,8 @@ void modules(const std::string& path) {
     layers(x, h0, c0, lengths);
   }
   TransformerEncoderLayer<float>({.d_model = 8, .heads = 2, .d_ff = 16});
+  TransformerDecoderLayer<float>({.d_model = 8, .heads = 2, .d_ff = 16});
+  Transformer<float>({.d_model = 8, .heads = 2, .d_ff = 16, .encoder_layers = 1, .decoder_layers = 1});
   const Net<float> model, net = model;
   model.named_parameters(), model.parameters();
   const StateDict<float> state = model.state_dict();

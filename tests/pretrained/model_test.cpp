@@ -531,7 +531,8 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   const std::string families =
       "model_type must be albert, bert, camembert, deberta, deberta-v2, distilbert, electra, eurobert, gte, "
       "jina_embeddings_v3, modernbert, mpnet, new, nomic_bert, roberta, t5 or xlm-roberta";
-  EXPECT_EQ(refusal("model_type", "gpt2"), families + ", as it is a decoder, which CausalLM loads, got \"gpt2\"");
+  EXPECT_EQ(refusal("model_type", "gpt2"),
+            families + ", as it is a decoder, which CausalLM loads, got \"gpt2\"");
   EXPECT_EQ(refusal("model_type", "what"), families + " (the supported encoders), got \"what\"");
   EXPECT_EQ(refusal("model_type", nullptr), "no exception");  // the class tells it
   copy.write("config.json", original);
