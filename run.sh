@@ -78,7 +78,7 @@ wanted_packages() {
   if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
   case $name in
     fit_with_ceres) wanted+=('libceres-dev:Ceres Solver') ;;
-    fit_with_nlopt) wanted+=('libnlopt-dev:NLopt') ;;
+    fit_with_nlopt) wanted+=('libnlopt-cxx-dev:NLopt') ;;
     heat_equation) wanted+=('libeigen3-dev:sparse factorisations') ;;
   esac
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
