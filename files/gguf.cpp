@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -22,6 +24,7 @@ constexpr std::size_t longest_name = 65535;      // as the format says of keys
 constexpr std::size_t most_entries = 1 << 16;    // keys or tensors
 constexpr std::uint64_t default_alignment = 32;  // of the tensors' data
 constexpr const char* alignment_key = "general.alignment";
+constexpr std::string_view gguf_magic = "GGUF";
 constexpr const char* architecture_key = "general.architecture";
 
 struct GgufTypeRow {
@@ -145,11 +148,10 @@ class GgufReader {
 
   void read(std::vector<std::pair<std::string, GgufValue>>& metadata, std::vector<TensorView>& tensors) {
     subject_ = path_ + ": ";
-    constexpr std::string_view magic = "GGUF";
     const std::string_view begin(reinterpret_cast<const char*>(file_.data()),
-                                 std::min(file_.size(), magic.size()));
-    if (begin != magic) fail("must begin with \"GGUF\", got ", in_quotes(begin));
-    place_ = magic.size();
+                                 std::min(file_.size(), gguf_magic.size()));
+    if (begin != gguf_magic) fail("must begin with \"GGUF\", got ", in_quotes(begin));
+    place_ = gguf_magic.size();
     const auto version = number<std::uint32_t>("the version");
     if (version != 2 && version != 3) {
       const bool is_big_endian = version != 0 && (version & 0xffff) == 0;
@@ -460,6 +462,15 @@ const GgufValue& GgufFile::at(std::string_view key) const& {
   const GgufValue* const value = find(key);
   if (value == nullptr) detail::fail<FileError>(path_, ": the key ", in_quotes(key), " is missing");
   return *value;
+}
+
+bool is_gguf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  if (path.ends_with(".gguf")) return true;
+  std::string begin(gguf_magic.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == gguf_magic;
 }
 
 template <class T>

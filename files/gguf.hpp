@@ -113,6 +113,9 @@ class GgufFile {
   std::vector<std::pair<std::string, GgufValue>> metadata_;
 };
 
+/// Whether a path is a file that begins as GGUF files do, or is called so: "model.gguf".
+bool is_gguf(const std::string& path);
+
 /// All tensors of a file by their names, converted to T as to_array does. Throws FileError for a broken file,
 /// and for tensors of a type that to_array does not convert.
 template <class T>

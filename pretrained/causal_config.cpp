@@ -4,6 +4,7 @@
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/causal_family.hpp"
 #include "detail/config_file.hpp"
+#include "detail/gguf_model.hpp"
 #include "detail/rotary_fields.hpp"
 
 namespace xgrad::pretrained {
@@ -125,8 +126,9 @@ void CausalConfig::check() const {
 }
 
 CausalConfig CausalConfig::from_folder(const std::string& folder) {
-  tokenizers::detail::check_folder(folder);
-  const Json json = Json::read(folder + "/config.json");
+  if (!is_gguf(folder)) tokenizers::detail::check_folder(folder);
+  const Json json = is_gguf(folder) ? Json::parse(folder, detail::gguf_config(GgufFile(folder), folder))
+                                    : Json::read(folder + "/config.json");
   CausalConfig config = causal_config_in(json);
   config.read_ = json.dump();
   return config;

@@ -60,9 +60,9 @@ struct CausalConfig {
   /// Throws ValueError for inconsistent sizes. Every loaded config is checked.
   void check() const;
 
-  /// Reads config.json of a folder, in transformers' spelling of version 4 or 5. Throws FileError for a
-  /// missing or invalid field, for a field that is not known and may change what the model computes, and for
-  /// other models than decoders.
+  /// Reads config.json of a folder, in transformers' spelling of version 4 or 5, or the metadata of a GGUF
+  /// file of the architecture gpt2, llama or qwen2. Throws FileError for a missing or invalid field, for a
+  /// field that is not known and may change what the model computes, and for other models than decoders.
   static CausalConfig from_folder(const std::string& folder);
 
   std::size_t key_value_heads() const {

@@ -76,7 +76,7 @@ CausalLM<T>::CausalLM(const CausalConfig& config, Weights& weights)
     return;
   }
   const Shape shape{config.vocab_size, config.hidden_size};
-  bfloat16_head_ = weights.take_bfloat16(head_name, shape, Part::head);
+  bfloat16_head_ = weights.take_bfloat16(head_name, shape);
   if (bfloat16_head_) {
     this->add_bfloat16_weight(head_name, *bfloat16_head_);
   } else {

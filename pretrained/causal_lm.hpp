@@ -28,7 +28,7 @@ class CausalTask : public CausalModel<T> {
 template <class T>
 class CausalLM : public CausalTask<T> {
  public:
-  /// Throws FileError.
+  /// Reads a folder, or a GGUF file of llama.cpp. Throws FileError.
   static CausalLM from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<CausalLM, CausalConfig>(folder, options);
   }

@@ -70,7 +70,8 @@ class CausalBody;
 template <class T>
 class Decoder : public CausalModel<T> {
  public:
-  /// Reads config.json and the weights of a folder as Encoder does. Throws FileError.
+  /// Reads config.json and the weights of a folder as Encoder does, or a GGUF file, whose weights of any type
+  /// become those of T, or bfloat16 numbers with LoadOptions::bfloat16_weights. Throws FileError.
   static Decoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<Decoder, CausalConfig>(folder, options);
   }

@@ -9,6 +9,7 @@
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/tell.hpp"
 #include "../base/file.hpp"
+#include "../files/gguf.hpp"
 #include "../files/safetensors.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "causal_config.hpp"
@@ -184,7 +185,7 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
                                             ": this processor computes bfloat16 no faster than float32, "
                                             "which is used instead");
   }
-  Weights weights(folder, in_files(config, options.bfloat16_weights), options.precision);
+  Weights weights(folder, in_files(config, options.bfloat16_weights, is_gguf(folder)), options.precision);
   if (options.problem_type) config.problem_type = options.problem_type;
   if (options.labels) {
     if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");

@@ -331,6 +331,13 @@ Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptio
       std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, detail::tokenizer_files()}}));
 }
 
+Tokenizer Tokenizer::from_json(const std::string& text, const std::string& name,
+                               const TokenizerOptions& options) {
+  return Tokenizer(
+      std::make_shared<const Impl>(Impl{detail::read_pipeline_of_json(name, text, options.lowercase),
+                                        {{{"tokenizer.json", text}}, detail::tokenizer_files()}}));
+}
+
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   check_text(text, "text", {});
   return TextEncoder(impl_->pipeline, options, false)(text, {});

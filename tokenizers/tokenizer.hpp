@@ -113,6 +113,10 @@ class Tokenizer {
   /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
   static Tokenizer from_folder(const std::string& folder, const TokenizerOptions& options = {});
 
+  /// Reads the text of a tokenizer.json, which errors call `name`, without other files. Throws FileError.
+  static Tokenizer from_json(const std::string& text, const std::string& name = "tokenizer.json",
+                             const TokenizerOptions& options = {});
+
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///
   /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, for a max_length without room for the

@@ -99,7 +99,8 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Continues texts, or each line of the input, with a pretrained decoder or a model that train_gpt "
       "saved, and prints what it writes as soon as it is written.");
-  app.add_option("MODEL", path, "The model's folder, its name in the hub's cache, or a file of train_gpt")
+  app.add_option("MODEL", path,
+                 "The model's folder, its name in the hub's cache, a GGUF file, or a file of train_gpt")
       ->required()
       ->path(PathUse::input);
   app.add_option("TEXT", texts, "Texts to continue; without any, the lines of the input");

@@ -19,6 +19,16 @@ CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string>
   }
 }
 
+CopiedFiles::CopiedFiles(const std::map<std::string, std::string>& texts,
+                         std::span<const std::string> names) {
+  for (const auto& [name, text] : texts) {
+    const auto bytes = std::as_bytes(std::span(text));
+    files_.emplace_back(name, std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
+  for (const std::string& name : names)
+    if (!texts.contains(name)) absent_.push_back(name);
+}
+
 void CopiedFiles::check(const std::string& folder) const { refuse_leftovers(folder, absent_); }
 
 void CopiedFiles::write(const std::string& folder) const {

@@ -3,6 +3,7 @@
 // Not installed: files of a folder.
 
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ class CopiedFiles {
 
   /// Reads the existing files among `names`. Throws FileError.
   CopiedFiles(const std::string& folder, std::span<const std::string> names);
+
+  /// Files with these names and texts, without the others among `names`.
+  CopiedFiles(const std::map<std::string, std::string>& texts, std::span<const std::string> names);
 
   /// Writes each as an AtomicFile, and creates missing folders. Throws FileError, also as check() does.
   void write(const std::string& folder) const;

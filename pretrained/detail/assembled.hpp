@@ -38,7 +38,7 @@ Linear<T> take_linear(const From& from, const std::string& name, const LinearFor
     if (auto integers = from.weights.take_integers(full + ".weight", {form.out, form.in}, from.part))
       return Linear<T>(std::move(*integers), bias());
   }
-  if (auto halves = from.weights.take_bfloat16(full + ".weight", {form.out, form.in}, from.part))
+  if (auto halves = from.weights.take_bfloat16(full + ".weight", {form.out, form.in}))
     return Linear<T>(std::move(*halves), bias());
   Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
   return Linear<T>(std::move(weight), bias());
@@ -99,7 +99,7 @@ class Assembled : public Module<T> {
   Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
                          std::optional<std::int64_t> padding = {}) {
     const std::string full = from.prefix + name + ".weight";
-    if (auto halves = from.weights.take_bfloat16(full, {count, size}, from.part))
+    if (auto halves = from.weights.take_bfloat16(full, {count, size}))
       return this->child(name, Embedding<T>(std::move(*halves)));
     Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
     return this->child(name, Embedding<T>(std::move(weight), {.padding_idx = padding}));

@@ -31,8 +31,24 @@ inline constexpr CausalNames llama_names{.words = "embed_tokens",
                                          .up = "mlp.up_proj",
                                          .down = "mlp.down_proj"};
 
-/// Buffers in older files of Llama and its relatives.
-inline constexpr const char* llama_buffers[]{"rotary_emb.inv_freq"};
+/// Buffers in older files of Llama and its relatives, and the frequencies of a GGUF file, which its config
+/// has.
+inline constexpr const char* llama_buffers[]{"rotary_emb.inv_freq", "rope_freqs.weight"};
+
+/// Tensors of Llama and its relatives in GGUF files.
+inline constexpr StoredAs llama_in_gguf[]{
+    {"token_embd", {"embed_tokens"}},
+    {"output_norm", {"norm"}},
+    {"output", {"lm_head"}},
+    {"blk.*.attn_norm", {"layers.*.input_layernorm"}},
+    {.tensor = "blk.*.attn_q", .parameters = {"layers.*.self_attn.q_proj"}, .in_pairs = true},
+    {.tensor = "blk.*.attn_k", .parameters = {"layers.*.self_attn.k_proj"}, .in_pairs = true},
+    {"blk.*.attn_v", {"layers.*.self_attn.v_proj"}},
+    {"blk.*.attn_output", {"layers.*.self_attn.o_proj"}},
+    {"blk.*.ffn_norm", {"layers.*.post_attention_layernorm"}},
+    {"blk.*.ffn_gate", {"layers.*.mlp.gate_proj"}},
+    {"blk.*.ffn_up", {"layers.*.mlp.up_proj"}},
+    {"blk.*.ffn_down", {"layers.*.mlp.down_proj"}}};
 
 /// A family: names and a reader of its config.json.
 struct CausalFamilyInfo {
@@ -43,6 +59,8 @@ struct CausalFamilyInfo {
   NamesInFiles files = {.prefix = "model.", .buffers = llama_buffers};
   CausalNames names = llama_names;
   std::span<const Spelling> other_fields = {};  ///< second names of fields
+  std::span<const StoredAs> gguf_names = {};    ///< of tensors in GGUF files; none if these are not read
+  bool gguf_has_pairs = false;  ///< GGUF files have queries and keys in the order of StoredAs::in_pairs
 
   void (*defaults)(CausalConfig&) = nullptr;
   /// Names the fields beside those that all families have.

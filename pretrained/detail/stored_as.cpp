@@ -84,7 +84,7 @@ std::vector<StoredPart> parts_of(std::span<const StoredAs> all, const std::strin
     std::vector<StoredPart> found;
     for (std::size_t part = 0; part < one.parts(); ++part) {
       if (auto name = respelled(tensor, one.tensor, one.parameters[part]))
-        found.push_back({std::move(*name), part, one.parts(), one.transposed});
+        found.push_back({std::move(*name), part, one.parts(), one.transposed, one.in_pairs});
     }
     if (!found.empty()) return found;
   }

@@ -19,6 +19,9 @@ struct StoredAs {
   std::array<const char*, 3> parameters = {};  ///< "layers.*.self_attn.q_proj" ...; null behind the last
   /// Its matrices are (in, out); the parts then follow each other along axis 1.
   bool transposed = false;
+  /// Where files have pairs, the rows i and i + size / 2 of each head follow each other, as a rotation of
+  /// neighbours wants them.
+  bool in_pairs = false;
 
   std::size_t parts() const;
 };
@@ -27,7 +30,7 @@ struct StoredAs {
 struct StoredPart {
   std::string parameter;
   std::size_t part, parts;
-  bool transposed = false;
+  bool transposed = false, in_pairs = false;
 };
 
 /// How the files of a family name its parameters.

@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t most_at_once = std::size_t{1} << 20;  // numbers
 
-std::variant<SafetensorsFile, TorchFile> opened(const std::string& path, WeightFormat format) {
+std::variant<SafetensorsFile, TorchFile, GgufFile> opened(const std::string& path, WeightFormat format) {
   if (format == WeightFormat::torch) return TorchFile(path);
+  if (format == WeightFormat::gguf) return GgufFile(path);
   return SafetensorsFile(path);
 }
 
@@ -52,8 +53,7 @@ WeightFile::WeightFile(std::string path, WeightFormat format)
     : path_(std::move(path)), file_(opened(path_, format)) {}
 
 const std::vector<TensorView>& WeightFile::tensors() const {
-  const auto* const torch = std::get_if<TorchFile>(&file_);
-  return torch != nullptr ? torch->tensors() : std::get<SafetensorsFile>(file_).tensors();
+  return std::visit([](const auto& file) -> const std::vector<TensorView>& { return file.tensors(); }, file_);
 }
 
 template <class T>
@@ -120,6 +120,13 @@ Array<T> WeightFile::columns(const TensorView& matrix, std::size_t first, std::s
 
 void WeightFile::read_bits(const TensorView& piece, std::size_t at, std::uint16_t* to) const {
   constexpr std::uint16_t exponent = 0x7f80;
+  if (piece.dtype != DType::BF16) {
+    Array<float> numbers = Array<float>::from_shape(piece.shape);
+    read(piece, at, numbers.data());
+    const Array<std::uint16_t> bits = to_bfloat16(view_of("", numbers));
+    std::copy_n(bits.data(), bits.size(), to);
+    return;
+  }
   std::memcpy(to, piece.bytes.data(), piece.bytes.size());
   const bool is_finite = std::none_of(to, to + piece.shape[0],
                                       [](std::uint16_t number) { return (number & exponent) == exponent; });
@@ -156,20 +163,24 @@ template Array<double> WeightFile::array(const TensorView&) const;
 template Array<float> WeightFile::columns(const TensorView&, std::size_t, std::size_t) const;
 template Array<double> WeightFile::columns(const TensorView&, std::size_t, std::size_t) const;
 
-void open_weight_files(const std::string& folder, std::deque<WeightFile>& files) {
+void open_weight_files(const std::string& path, std::deque<WeightFile>& files) {
+  if (is_gguf(path)) {
+    files.emplace_back(path, WeightFormat::gguf);
+    return;
+  }
   for (const auto& [name, format] : {std::pair{"/model.safetensors", WeightFormat::safetensors},
                                      {"/pytorch_model.bin", WeightFormat::torch}}) {
-    const std::string one = folder + name, index = one + ".index.json";
+    const std::string one = path + name, index = one + ".index.json";
     if (xgrad::detail::exists(one)) {
       files.emplace_back(one, format);
       return;
     }
     if (!xgrad::detail::exists(index)) continue;
     for (const std::string& file : files_in(index))
-      files.emplace_back(xgrad::detail::join({folder, "/", file}), format);
+      files.emplace_back(xgrad::detail::join({path, "/", file}), format);
     return;
   }
-  xgrad::detail::fail<FileError>(folder, ": must hold model.safetensors or pytorch_model.bin, or one of ",
+  xgrad::detail::fail<FileError>(path, ": must hold model.safetensors or pytorch_model.bin, or one of ",
                                  "model.safetensors.index.json and pytorch_model.bin.index.json");
 }
 

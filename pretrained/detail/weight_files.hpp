@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "../../files/gguf.hpp"
 #include "../../files/safetensors.hpp"
 #include "../../files/torch_file.hpp"
 
@@ -13,9 +14,9 @@
 
 namespace xgrad::pretrained::detail {
 
-enum class WeightFormat { safetensors, torch };
+enum class WeightFormat { safetensors, torch, gguf };
 
-/// A file of weights in either format.
+/// A file of weights in one of the formats.
 class WeightFile {
  public:
   /// Throws FileError.
@@ -33,8 +34,8 @@ class WeightFile {
   template <class T>
   Array<T> columns(const TensorView& matrix, std::size_t first, std::size_t count) const;
 
-  /// The numbers of a tensor of type BF16 as they are, and columns of a matrix of them. Throws FileError as
-  /// array() does.
+  /// The numbers of a tensor as bfloat16, those of type BF16 as they are, and columns of a matrix of them.
+  /// Throws FileError as array() does.
   std::vector<std::uint16_t> bfloat16_bits(const TensorView& tensor) const;
   std::vector<std::uint16_t> bfloat16_columns(const TensorView& matrix, std::size_t first,
                                               std::size_t count) const;
@@ -46,7 +47,7 @@ class WeightFile {
   /// The elements of a piece of a tensor that begins `at` elements after its first one.
   template <class T>
   void read(const TensorView& piece, std::size_t at, T* to) const;
-  /// The same as the numbers of type BF16 that they are.
+  /// The same as bfloat16.
   void read_bits(const TensorView& piece, std::size_t at, std::uint16_t* to) const;
   /// Columns of a matrix, of which read_piece(piece, at, to) reads pieces.
   template <class E, class F>
@@ -57,12 +58,12 @@ class WeightFile {
   static void in_pieces(const TensorView& tensor, std::size_t most, const F& read_piece);
 
   std::string path_;
-  std::variant<SafetensorsFile, TorchFile> file_;
+  std::variant<SafetensorsFile, TorchFile, GgufFile> file_;
 };
 
-/// Opens the first of these that the folder has, in the order of transformers: model.safetensors, the files
-/// listed in model.safetensors.index.json, pytorch_model.bin, those in pytorch_model.bin.index.json. Throws
-/// FileError.
-void open_weight_files(const std::string& folder, std::deque<WeightFile>& files);
+/// Opens a GGUF file, or the first of these that the folder has, in the order of transformers:
+/// model.safetensors, the files listed in model.safetensors.index.json, pytorch_model.bin, those in
+/// pytorch_model.bin.index.json. Throws FileError.
+void open_weight_files(const std::string& path, std::deque<WeightFile>& files);
 
 }  // namespace xgrad::pretrained::detail

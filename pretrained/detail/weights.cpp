@@ -33,6 +33,21 @@ std::string listed_names(const std::vector<std::string>& names) {
 
 constexpr std::size_t most_integers = std::size_t{1} << 16;  // in a row of an Int8Weight
 
+/// Puts the rows of each head, of which 2 i and 2 i + 1 are a pair, in the order of transformers: first of
+/// all pairs the first.
+template <class E>
+void in_halves(const Shape& shape, std::size_t head_size, E* rows) {
+  const std::size_t width = element_count(shape) / shape[0], half = head_size / 2;
+  std::vector<E> head(head_size * width);
+  for (std::size_t first = 0; first < shape[0]; first += head_size, rows += head.size()) {
+    std::copy_n(rows, head.size(), head.data());
+    for (std::size_t i = 0; i < half; ++i) {
+      std::copy_n(head.data() + 2 * i * width, width, rows + i * width);
+      std::copy_n(head.data() + (2 * i + 1) * width, width, rows + (half + i) * width);
+    }
+  }
+}
+
 /// LoRA's matrices, or a weight to which they are added.
 bool is_of_adapter(const std::string& name) {
   return name.find(".parametrizations.") != name.npos || name.find(".lora_") != name.npos;
@@ -42,7 +57,7 @@ bool is_of_adapter(const std::string& name) {
 
 std::string prefix_of(Family family) { return info_of(family).prefix; }
 
-ModelInFiles in_files(const Config& config, bool bfloat16_weights) {
+ModelInFiles in_files(const Config& config, bool bfloat16_weights, bool /*is_gguf*/) {
   if (bfloat16_weights) throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
   const FamilyInfo& family = info_of(config.model_type);
   return {
@@ -53,10 +68,14 @@ ModelInFiles in_files(const Config& config, bool bfloat16_weights) {
       .told = [&family](const std::vector<std::string>& tensors) { return told_by_names(tensors, family); }};
 }
 
-ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights) {
-  return {.names = info_of(config.model_type).files,
+ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights, bool is_gguf) {
+  const CausalFamilyInfo& family = info_of(config.model_type);
+  NamesInFiles names = family.files;
+  if (is_gguf) names.stored_as = family.gguf_names;
+  return {.names = names,
           .initializer_range = config.initializer_range,
           .bfloat16_weights = bfloat16_weights,
+          .paired_head = is_gguf && family.gguf_has_pairs ? config.head_size() : 0,
           .architecture = config.architecture};
 }
 
@@ -76,8 +95,8 @@ void Weights::add(const WeightFile& file) {
                       " must not be there, as config.json says that integers are symmetric");
     const std::string name = modern_name(tensor.name, model_.names);
     if (name.empty()) continue;
-    for (const auto& [parameter, part, parts, transposed] : parts_of(model_.names.stored_as, name))
-      enter(parameter, {&tensor, &file, part, parts, transposed});
+    for (const auto& [parameter, part, parts, transposed, in_pairs] : parts_of(model_.names.stored_as, name))
+      enter(parameter, {&tensor, &file, part, parts, transposed, in_pairs});
   }
 }
 
@@ -159,14 +178,15 @@ std::optional<Int8Weight> Weights::take_integers(const std::string& parameter, c
   return Int8Weight(take<float>(parameter, shape, Start::normal, part));
 }
 
-std::optional<Bfloat16Weight> Weights::take_bfloat16(const std::string& parameter, const Shape& shape,
-                                                     Part part) {
+std::optional<Bfloat16Weight> Weights::take_bfloat16(const std::string& parameter, const Shape& shape) {
   const auto found = entries_.find(modern_name(parameter, model_.names));
   if (!model_.bfloat16_weights || found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-  if (entry.tensor->dtype != DType::BF16)
-    return Bfloat16Weight(take<float>(parameter, shape, Start::normal, part));
-  if (!entry.transposed) return Bfloat16Weight(entry.file->bfloat16_bits(taken(entry, shape)), shape);
+  if (!entry.transposed) {
+    std::vector<std::uint16_t> bits = entry.file->bfloat16_bits(taken(entry, shape));
+    if (is_paired(entry)) in_halves(shape, model_.paired_head, bits.data());
+    return Bfloat16Weight(std::move(bits), shape);
+  }
   const auto columns = [&](const TensorView& tensor, std::size_t first, std::size_t count) {
     return entry.file->bfloat16_columns(tensor, first, count);
   };
@@ -188,8 +208,11 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
         return entry.file->columns<T>(tensor, first, count);
       });
     const TensorView tensor = taken(entry, shape);
-    if (!model_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2)
-      return entry.file->array<T>(tensor);
+    if (!model_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2) {
+      Array<T> array = entry.file->array<T>(tensor);
+      if (is_paired(entry)) in_halves(shape, model_.paired_head, array.data());
+      return array;
+    }
     const std::vector<float> scales = take_scales(modern, entry, shape);
     const auto* const integers = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
     Array<T> values = Array<T>::from_shape(shape);

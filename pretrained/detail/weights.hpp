@@ -36,22 +36,23 @@ struct ModelInFiles {
   double initializer_range = 0.02;
   bool int8_weights = false;
   bool bfloat16_weights = false;  ///< matrices are to be kept as bfloat16 numbers
+  std::size_t paired_head = 0;    ///< the size of a head if its rows are in pairs; else 0
   std::string architecture = {};  ///< the saved class
   /// What the names of tensors tell where a parameter of the body is missing, for the end of the error.
   std::function<std::string(const std::vector<std::string>&)> told = {};
 };
 
 /// Those of an encoder's folder. Throws ValueError for bfloat16_weights, which encoders have not.
-ModelInFiles in_files(const Config& config, bool bfloat16_weights = false);
-/// Those of a decoder's.
-ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights = false);
+ModelInFiles in_files(const Config& config, bool bfloat16_weights = false, bool is_gguf = false);
+/// Those of a decoder's, or of a GGUF file.
+ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights = false, bool is_gguf = false);
 
 /// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
 /// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
 /// decoder.bias for bias, and as the family's stored_as says. Ignores other parameters.
 class Weights {
  public:
-  /// Opens the folder's WeightFiles. Throws FileError, also for a file with adapters.
+  /// Opens the WeightFiles of a folder, or a GGUF file. Throws FileError, also for a file with adapters.
   Weights(const std::string& folder, ModelInFiles model, std::optional<Precision> precision);
 
   /// Without files: all parameters are newly initialized.
@@ -78,7 +79,7 @@ class Weights {
 
   /// A matrix as bfloat16 numbers, if those are asked for: those of the file, or rounded. Nothing for a
   /// matrix of a head that the files do not have. Throws FileError as take does.
-  std::optional<Bfloat16Weight> take_bfloat16(const std::string& name, const Shape& shape, Part part);
+  std::optional<Bfloat16Weight> take_bfloat16(const std::string& name, const Shape& shape);
 
   /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
@@ -94,10 +95,11 @@ class Weights {
     const TensorView* tensor;
     const WeightFile* file;
     std::size_t part, parts;  // of the tensor
-    bool transposed = false;
+    bool transposed = false, in_pairs = false;
     bool taken = false;
   };
 
+  bool is_paired(const Entry& entry) const { return entry.in_pairs && model_.paired_head > 0; }
   void add(const WeightFile& file);
   void enter(const std::string& name, const Entry& entry);
   /// The part of a tensor that is a parameter of this shape.

@@ -12,6 +12,18 @@ constexpr StoredAs gpt2_stored_as[]{
     {"h.*.mlp.c_fc", {"h.*.mlp.c_fc"}, true},
     {"h.*.mlp.c_proj", {"h.*.mlp.c_proj"}, true}};
 
+constexpr StoredAs gpt2_in_gguf[]{
+    {"token_embd", {"wte"}},
+    {"position_embd", {"wpe"}},
+    {"output_norm", {"ln_f"}},
+    {"output", {"lm_head"}},
+    {"blk.*.attn_norm", {"h.*.ln_1"}},
+    {"blk.*.attn_qkv", {"h.*.attn.q_proj", "h.*.attn.k_proj", "h.*.attn.v_proj"}},
+    {"blk.*.attn_output", {"h.*.attn.c_proj"}},
+    {"blk.*.ffn_norm", {"h.*.ln_2"}},
+    {"blk.*.ffn_up", {"h.*.mlp.c_fc"}},
+    {"blk.*.ffn_down", {"h.*.mlp.c_proj"}}};
+
 /// The causal mask, and the number that it wrote.
 constexpr const char* gpt2_buffers[]{".attn.bias", ".attn.masked_bias"};
 
@@ -75,6 +87,7 @@ const CausalFamilyInfo gpt2{
     .files = {.prefix = "transformer.", .stored_as = gpt2_stored_as, .buffers = gpt2_buffers},
     .names = gpt2_names,
     .other_fields = gpt2_spellings,
+    .gguf_names = gpt2_in_gguf,
     .defaults =
         [](CausalConfig& config) {
           config.vocab_size = 50257;

@@ -5,7 +5,6 @@
 // Llama (Touvron et al. 2023, arXiv:2302.13971): norms by the mean square, rotary positions, a gated
 // feed-forward network, from its second version on fewer heads of keys and values.
 namespace xgrad::pretrained::detail {
-
 void llama_fields(Fields& fields, CausalConfig& config) {
   fields.size("hidden_size", config.hidden_size);
   fields.size("intermediate_size", config.intermediate_size);
@@ -31,6 +30,8 @@ void llama_fields(Fields& fields, CausalConfig& config) {
 const CausalFamilyInfo llama{.family = CausalFamily::llama,
                              .model_type = "llama",
                              .class_name = "Llama",
+                             .gguf_names = llama_in_gguf,
+                             .gguf_has_pairs = true,
                              .defaults =
                                  [](CausalConfig& config) {
                                    config.bos_token_id = 1;

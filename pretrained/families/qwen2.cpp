@@ -43,6 +43,7 @@ void qwen_window_fields(Fields& fields, CausalConfig& config) {
 const CausalFamilyInfo qwen2{.family = CausalFamily::qwen2,
                              .model_type = "qwen2",
                              .class_name = "Qwen2",
+                             .gguf_names = llama_in_gguf,
                              .defaults =
                                  [](CausalConfig& config) {
                                    config.vocab_size = 151936;

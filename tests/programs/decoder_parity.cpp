@@ -9,6 +9,7 @@
 #include "../../apps/common/program.hpp"
 #include "decoder_goldens.hpp"
 #include "gguf_goldens.hpp"
+#include "gguf_model_goldens.hpp"
 #include "processor_goldens.hpp"
 
 namespace {
@@ -63,12 +64,18 @@ Tally compare_processors(const fs::path& file) {
   return tally_of(xgrad_tests::processor_goldens(file.string()));
 }
 
+Tally compare_gguf_models(const fs::path& file) {
+  return tally_of(xgrad_tests::gguf_model_goldens(file.string()));
+}
+
 /// What is compared, by the name of its file.
 struct Comparison {
   const char* name;
   Tally (*compare)(const fs::path& file);
 };
-constexpr Comparison comparisons[]{{"case.json", compare_model}, {"processors.json", compare_processors}};
+constexpr Comparison comparisons[]{{"case.json", compare_model},
+                                   {"cases.json", compare_gguf_models},
+                                   {"processors.json", compare_processors}};
 
 }  // namespace
 

@@ -80,7 +80,7 @@ class SavedText : public LanguageModel {
 class PretrainedText : public LanguageModel {
  public:
   PretrainedText(const std::string& folder, const xgrad::pretrained::LoadOptions& options)
-      : tokenizer_(xgrad::tokenizers::Tokenizer::from_folder(folder)),
+      : tokenizer_(xgrad::pretrained::load_tokenizer(folder)),
         model_(xgrad::pretrained::CausalLM<float>::from_folder(folder, options)),
         options_(GenerationOptions::from_folder(folder)) {
     const std::size_t ids = model_.config().vocab_size;
@@ -127,7 +127,8 @@ class PretrainedText : public LanguageModel {
 
 std::unique_ptr<LanguageModel> LanguageModel::load(const std::string& path,
                                                    const xgrad::pretrained::LoadOptions& options) {
-  if (std::filesystem::is_regular_file(path)) return std::make_unique<SavedText>(path);
+  if (std::filesystem::is_regular_file(path) && !xgrad::is_gguf(path))
+    return std::make_unique<SavedText>(path);
   return std::make_unique<PretrainedText>(xgrad::pretrained::find_model(path), options);
 }
 

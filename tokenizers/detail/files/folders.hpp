@@ -16,8 +16,8 @@ Pipeline pipeline_of(TokenTable tokens, const std::vector<Declared>& added,
                      PostProcessor post, decltype(Pipeline::decoder) decoder,
                      const decltype(Pipeline::roles)& roles, const TokenizerConfig& config);
 
-/// By the tokenizer.json at the path.
-Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& config);
+/// By a tokenizer.json, which errors call `path`.
+Pipeline read_tokenizer_json(const std::string& path, const Json& file, const TokenizerConfig& config);
 
 /// By vocab.txt, as transformers' BertTokenizer reads it.
 Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig& config);

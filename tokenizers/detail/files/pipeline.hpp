@@ -103,4 +103,7 @@ std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 /// second of Marian's models. Throws FileError.
 Pipeline read_pipeline(const std::string& folder, bool lowers, bool reads_target);
 
+/// Reads the text of a tokenizer.json, which errors call `path`. Throws FileError.
+Pipeline read_pipeline_of_json(const std::string& path, std::string_view text, bool lowers);
+
 }  // namespace xgrad::tokenizers::detail

@@ -29,7 +29,7 @@ Pipeline pipeline_of(TokenTable tokens, const std::vector<Declared>& added,
 Pipeline read_pipeline(const std::string& folder, bool lowers, bool reads_target) {
   const TokenizerConfig config(folder, lowers);
   const std::string json = in_folder(folder, "tokenizer.json");
-  if (is_file(json)) return read_tokenizer_json(json, config);
+  if (is_file(json)) return read_tokenizer_json(json, Json::read(json), config);
   if (is_file(in_folder(folder, "vocab.txt"))) return read_vocab_txt_folder(folder, config);
   if (is_file(in_folder(folder, "source.spm")) && is_file(in_folder(folder, "target.spm")))
     return read_marian_folder(folder, config, reads_target);
@@ -44,6 +44,10 @@ Pipeline read_pipeline(const std::string& folder, bool lowers, bool reads_target
       "merges.txt, with a vocab.json, a source.spm and a target.spm, or with a model of sentencepiece, such "
       "as "
       "spm.model");
+}
+
+Pipeline read_pipeline_of_json(const std::string& path, std::string_view text, bool lowers) {
+  return read_tokenizer_json(path, Json::parse(path, text), TokenizerConfig(lowers));
 }
 
 }  // namespace xgrad::tokenizers::detail

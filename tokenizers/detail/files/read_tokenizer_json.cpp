@@ -108,8 +108,7 @@ WordPiece read_word_piece(const TokenTable& tokens, const Json& model, const Jso
 
 }  // namespace
 
-Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& config) {
-  const Json file = Json::read(path);
+Pipeline read_tokenizer_json(const std::string& path, const Json& file, const TokenizerConfig& config) {
   if (const auto version = file.find("version"); version && version->text() != "1.0") version->refuse("1.0");
   const Json model = file.at("model");
   const auto pre_tokenizer = file.find("pre_tokenizer");

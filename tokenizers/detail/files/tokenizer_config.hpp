@@ -31,6 +31,8 @@ inline constexpr RoleTexts roberta_texts{"<s>", "</s>", "<pad>", "<unk>", "<mask
 class TokenizerConfig {
  public:
   TokenizerConfig(const std::string& folder, bool lowers);
+  /// Without files.
+  explicit TokenizerConfig(bool lowers) : lowers_(lowers) {}
 
   /// A member of tokenizer_config.json.
   std::optional<Json> find(const std::string& name) const { return file_ ? file_->find(name) : std::nullopt; }

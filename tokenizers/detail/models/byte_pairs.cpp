@@ -1,5 +1,6 @@
 #include "byte_pairs.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "../../../base/detail/json_text.hpp"
@@ -9,20 +10,17 @@
 namespace xgrad::tokenizers::detail {
 namespace {
 
-/// The tokens of the characters that stand for bytes.
+/// The tokens of the characters that stand for bytes, or no_token.
 ByteTokens alphabet_tokens_of(const TokenTable& tokens, const std::string& where) {
   const ByteAlphabet alphabet;
   ByteTokens result;
   for (std::size_t byte = 0; byte < result.size(); ++byte) {
     std::string text;
     unicode::append(text, alphabet.character(static_cast<unsigned char>(byte)));
-    const auto token = tokens.model_index(text);
-    if (!token)
-      xgrad::detail::fail<FileError>(
-          where, ": the vocabulary must have a token for each of the 256 bytes, got none for ",
-          xgrad::detail::in_quotes(text));
-    result[byte] = *token;
+    result[byte] = tokens.model_index(text).value_or(no_token);
   }
+  if (std::ranges::count(result, no_token) == static_cast<std::ptrdiff_t>(result.size()))
+    xgrad::detail::fail<FileError>(where, ": the vocabulary must have tokens for bytes, got none");
   return result;
 }
 
@@ -31,12 +29,14 @@ ByteTokens alphabet_tokens_of(const TokenTable& tokens, const std::string& where
 struct BytePairs::Work {
   Merges::Work word;
   std::vector<WordPart> parts;  // of a short word, to be kept
+  std::string known;            // bytes of a word that have tokens
 };
 
 BytePairs::BytePairs(const TokenTable& tokens, const MergeTexts& merges, Options options,
                      const std::string& where)
     : options_(std::move(options)),
       byte_tokens_(alphabet_tokens_of(tokens, where)),
+      lacks_bytes_(std::ranges::count(byte_tokens_, no_token) > 0),
       joins_(std::size_t{1} << 16),
       merges_(tokens, merges, where) {
   const ByteAlphabet alphabet;
@@ -76,10 +76,17 @@ void BytePairs::add_word(const Passage& word, Work& work, Pieces& pieces) const 
     if (const auto whole = words_.find(text); whole != words_.end()) return add(whole->second, text.size());
   }
   work.parts.clear();
+  std::string_view left = text;
+  if (lacks_bytes_) {
+    work.known.clear();
+    for (const char byte : text)
+      if (byte_tokens_[static_cast<unsigned char>(byte)] != no_token) work.known += byte;
+    left = work.known;
+  }
   // Between bytes that no merge joins, a word falls into parts of its own.
-  for (std::size_t first = 0, last = 1; first < text.size(); first = last++) {
-    while (last < text.size() && joins_[place_of(text[last - 1], text[last])]) ++last;
-    merge(text.substr(first, last - first), work);
+  for (std::size_t first = 0, last = 1; first < left.size(); first = last++) {
+    while (last < left.size() && joins_[place_of(left[last - 1], left[last])]) ++last;
+    merge(left.substr(first, last - first), work);
     for (const Merges::Symbol& symbol : work.word.symbols) {
       if (symbol.length == 0) continue;
       add(symbol.token, symbol.length);

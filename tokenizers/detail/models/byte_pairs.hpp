@@ -19,6 +19,7 @@ namespace xgrad::tokenizers::detail {
 /// Byte-level byte pair encoding (A. Radford et al. 2019,
 /// "Language models are unsupervised multitask learners"), as in
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/bpe/model.rs
+/// As there, bytes that have no token are left out, and move the offsets of what follows in the word.
 class BytePairs {
  public:
   struct Options {
@@ -26,8 +27,8 @@ class BytePairs {
     bool ignore_merges = false;  // a word that is a token is not divided
   };
 
-  /// Throws FileError, which begins with `where`, unless the tokens include all bytes, and the parts and
-  /// results of all merges.
+  /// Throws FileError, which begins with `where`, unless the tokens include bytes, and the parts and results
+  /// of all merges.
   BytePairs(const TokenTable& tokens, const MergeTexts& merges, Options options, const std::string& where);
 
   /// Returns Pieces::end_word() of the last word.
@@ -45,6 +46,7 @@ class BytePairs {
   Options options_;
   std::uint64_t owner_ = WordCache::new_owner();
   ByteTokens byte_tokens_;
+  bool lacks_bytes_;
   std::vector<bool>
       joins_;  // whether a merge joins a token that ends with a byte and one that begins with another
   Merges merges_;
