@@ -65,6 +65,17 @@ class ConfigReader {
   }
   bool has_tensor(std::string_view name) const { return tensor(name) != nullptr; }
 
+  /// The number of layers, which the file must have.
+  std::int64_t layers() const {
+    const std::int64_t count = size("block_count");
+    const auto in_file = std::ranges::count_if(file_.tensors(), [](const TensorView& one) {
+      return one.name.starts_with("blk.") && one.name.ends_with(".attn_norm.weight");
+    });
+    if (count != in_file)
+      at("block_count").refuse("the number of layers in the file, " + std::to_string(in_file));
+    return count;
+  }
+
   std::size_t vocab_size() const {
     const TensorView* const words = tensor("token_embd.weight");
     if (words == nullptr || words->shape.size() != 2)
@@ -112,7 +123,7 @@ class ConfigReader {
     config["n_positions"] = size("context_length");
     config["n_embd"] = size("embedding_length");
     config["n_inner"] = size("feed_forward_length");
-    config["n_layer"] = size("block_count");
+    config["n_layer"] = layers();
     config["n_head"] = size("attention.head_count");
     config["layer_norm_epsilon"] = at("attention.layer_norm_epsilon").number();
   }
@@ -130,7 +141,7 @@ class ConfigReader {
     config["max_position_embeddings"] = size("context_length");
     config["hidden_size"] = hidden;
     config["intermediate_size"] = size("feed_forward_length");
-    config["num_hidden_layers"] = size("block_count");
+    config["num_hidden_layers"] = layers();
     config["num_attention_heads"] = heads;
     config["num_key_value_heads"] = kv_heads != nullptr ? kv_heads->integer(1, most_size) : heads;
     config["head_dim"] = head;

@@ -90,14 +90,16 @@ Keys llama_keys() {
   return keys;
 }
 
-std::string file_of(const Keys& keys, const std::vector<std::string>& names = {"token_embd.weight"}) {
+std::string file_of(const Keys& keys,
+                    const std::vector<std::string>& names = {"token_embd.weight", "blk.0.attn_norm.weight"}) {
   std::vector<std::string> list, tensors;
   for (const auto& [name, bytes] : keys) list.push_back(bytes);
   for (const std::string& name : names) tensors.push_back(tensor(name, {8, 6}, F32, 192 * tensors.size()));
   return file(list, tensors, std::string(192 * names.size(), '\0'));
 }
 
-std::string refusal(const Keys& keys, const std::vector<std::string>& names = {"token_embd.weight"}) {
+std::string refusal(const Keys& keys,
+                    const std::vector<std::string>& names = {"token_embd.weight", "blk.0.attn_norm.weight"}) {
   const TemporaryFolder temporary;
   const std::string path = temporary.write("model.gguf", file_of(keys, names));
   const std::string message = message_of<FileError>([&] { CausalConfig::from_folder(path); });
@@ -151,6 +153,8 @@ TEST(GgufModelTest, RefusesWhatItDoesNotCompute) {
       "UINT32: 1");
   EXPECT_EQ(refusal(llama_keys(), {"token_embd.weight", "blk.0.ffn_gate_inp.weight"}),
             "tensor \"blk.0.ffn_gate_inp.weight\" is none of a model of the architecture llama");
+  EXPECT_EQ(refusal(llama_keys(), {"token_embd.weight"}),
+            "key \"llama.block_count\" must be the number of layers in the file, 0, got UINT32 1");
   EXPECT_EQ(refusal(llama_keys(), {"output.weight"}), "must have the matrix \"token_embd.weight\"");
   Keys keys = llama_keys();
   keys.erase("llama.block_count");
