@@ -52,10 +52,8 @@ class Texts {
       : model_(model), use_cache_(use_cache), slides_(end == ContextEnd::slide) {}
 
   void add(Text text) {
-    if (!text.ended) {
-      active_.push_back(all_.size());
-      if (use_cache_) caches_.push_back(model_.decoder().new_cache());
-    }
+    active_.push_back(all_.size());
+    if (use_cache_) caches_.push_back(model_.decoder().new_cache());
     all_.push_back(std::move(text));
   }
 
@@ -136,8 +134,12 @@ std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
     if (prompts[i].empty())
       xgrad::detail::fail<ValueError>("generate: a prompt must have tokens, got none in prompt ", i);
     const std::size_t length = prompts[i].size(), most = options.length_limit(length);
+    if (length >= most)
+      xgrad::detail::fail<ValueError>(
+          "generate: max_length must be above the number of tokens of a prompt, got ", most, " for the ",
+          length, " of prompt ", i);
     for (std::size_t copy = 0; copy < options.num_return_sequences; ++copy)
-      texts.add({.tokens = prompts[i], .prompt_length = length, .most = most, .ended = length >= most});
+      texts.add({.tokens = prompts[i], .prompt_length = length, .most = most});
   }
   std::vector<std::vector<std::int64_t>> written(texts.all().size());
   while (!texts.have_ended()) {

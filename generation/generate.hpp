@@ -27,10 +27,10 @@ enum class ContextEnd {
 /// that it has alone. With it, all texts draw from the default generator in the order of PyTorch, one after
 /// the other for each token, also those that have ended. Several threads may share a model.
 ///
-/// Throws ValueError for a prompt without tokens, for a model in training mode, where logits are no numbers,
-/// for options out of range, and for num_beams and stop_strings, which are not built here; ShapeError for a
-/// text of more tokens than the model has positions, unless the context slides; IndexError for ids out of
-/// range.
+/// Throws ValueError for a prompt without tokens or of max_length or more, for a model in training mode,
+/// where logits are no numbers, for options out of range, and for num_beams and stop_strings, which are not
+/// built here; ShapeError for a text of more tokens than the model has positions, unless the context slides;
+/// IndexError for ids out of range.
 template <class T>
 std::vector<std::vector<std::int64_t>> generate(const pretrained::CausalLM<T>& model,
                                                 const std::vector<std::vector<std::int64_t>>& prompts,

@@ -174,8 +174,11 @@ TEST(GenerateTest, OptionsSeeTheWholeText) {
     std::set<std::int64_t> seen(prompts[i].begin(), prompts[i].end());
     for (const std::int64_t token : all[i]) EXPECT_TRUE(seen.insert(token).second) << "no token twice";
   }
-  EXPECT_EQ(generate(model, prompts, {.max_length = 7})[0].size(), 4u);
-  EXPECT_EQ(generate(model, prompts, {.max_length = 7})[1].size(), 0u) << "with the prompt";
+  EXPECT_EQ(generate(model, prompts, {.max_length = 8})[0].size(), 5u);
+  EXPECT_EQ(generate(model, prompts, {.max_length = 8})[1].size(), 1u) << "with the prompt";
+  EXPECT_EQ(
+      message_of<xgrad::ValueError>([&] { generate(model, prompts, {.max_length = 7}); }),
+      "generate: max_length must be above the number of tokens of a prompt, got 7 for the 7 of prompt 1");
   const std::int64_t first = generate(model, {prompts[0]})[0][0];
   const auto later = generate(model, {prompts[0]}, {.min_new_tokens = 4, .eos_token_ids = {{first}}}).front();
   EXPECT_GE(later.size(), 4u);
