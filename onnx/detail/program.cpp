@@ -123,6 +123,7 @@ class Compiler {
   /// `outside` are the values that the graph reads of the graph around it, with their types: its inputs.
   Program<T> compile(const std::vector<std::pair<std::string, std::int64_t>>& outside = {}) {
     for (const Tensor& tensor : graph_.initializers) {
+      if (tensor.view.name.empty()) fail<ValueError>("a tensor of the graph must have a name, got none");
       new_slot(tensor.view.name, tensor.type);
       if (tensor.type == data_type::boolean && tensor.view.shape.empty() && tensor.is_supported)
         conditions_.emplace(tensor.view.name, *to_array<bool>(tensor.view).data());

@@ -281,6 +281,10 @@ TEST_F(OnnxFileTest, ValuesMustBeMadeOnceAndBeforeTheyAreRead) {
   model_.node("Neg", {"w"}, {"v"});
   model_.output("y");
   EXPECT_EQ(error(), "the outputs: no earlier node computes the value \"y\"");
+  model_ = {};
+  model_.floats("", {2}, {1, 2});
+  model_.node("Neg", {"x"}, {"y"});
+  EXPECT_EQ(error(), "a tensor of the graph must have a name, got none");
 }
 
 TEST_F(OnnxFileTest, OperatorSetsOfOtherVersionsAreRefused) {
