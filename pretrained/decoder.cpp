@@ -148,7 +148,7 @@ DecoderOutput<T> Decoder<T>::operator()(const Input& input, OutputOptions option
   detail::EncoderCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
   if (options.attentions) call.attentions = &output.attentions;
-  output.last_hidden_state = (*body_)(call);
+  output.last_hidden_state = (*body_)(call, settings_->checkpoint_layers && !options.attentions);
   call.keep(output.last_hidden_state);
   return output;
 }

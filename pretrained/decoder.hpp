@@ -100,17 +100,29 @@ class Decoder : public CausalModel<T> {
   /// Freezes the embeddings and the first `layers` layers as Encoder::freeze does.
   void freeze(std::optional<std::size_t> layers) const;
 
+  /// Enables or disables checkpoints in training: the graph keeps nothing of a layer but what it gets, and
+  /// the backward computes the layer again, with the same bits, as xgrad::checkpoint says. That needs memory
+  /// for one layer's values instead of all layers', and about a third more time. Calls that ask for
+  /// attentions have none. Default: off. Applies to all copies, and must not be called while another thread
+  /// computes.
+  void checkpoint_layers(bool on = true) const { settings_->checkpoint_layers = on; }
+
   /// Undefined with bfloat16_weights.
   Variable<T> word_embeddings() const;
   /// Of the word embeddings with bfloat16_weights.
   std::optional<Bfloat16Weight> bfloat16_word_embeddings() const;
 
  private:
+  struct Settings {
+    bool checkpoint_layers = false;
+  };
+
   Decoder(const CausalConfig& config, detail::Weights& weights,
           std::shared_ptr<const detail::CausalBody<T>> body);
 
   std::shared_ptr<const detail::CausalBody<T>> body_;
   bool rounds_to_bfloat16_;
+  std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
 };
 
 }  // namespace xgrad::pretrained

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../../autograd/checkpoint.hpp"
 #include "../../ops/attention/rotary.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
@@ -176,19 +177,32 @@ template <class T>
 Variable<T> CausalBody<T>::layers(const CausalPass<T>& pass, Variable<T> x) const {
   for (const CausalBlock<T>& layer : layers_) {
     pass.call.keep(x);
-    x = layer(pass, x);
+    x = pass.checkpoints ? checkpointed(layer, pass, x) : layer(pass, x);
   }
   return (*last_norm_)(x);
 }
 
 template <class T>
-Variable<T> CausalBody<T>::operator()(const EncoderCall<T>& call) const {
+Variable<T> CausalBody<T>::checkpointed(const CausalBlock<T>& layer, const CausalPass<T>& pass,
+                                        const Variable<T>& x) const {
+  std::optional<RotaryTables<T>> rotary;
+  if (pass.rotary != nullptr) rotary = *pass.rotary;
+  return checkpoint(
+      [layer, input = pass.call.input, mask = pass.call.mask, rotary](const Variable<T>& from) {
+        const EncoderCall<T> call{.input = input, .mask = mask};
+        return layer({.call = call, .rotary = rotary ? &*rotary : nullptr}, from);
+      },
+      x);
+}
+
+template <class T>
+Variable<T> CausalBody<T>::operator()(const EncoderCall<T>& call, bool checkpoints) const {
   const TokenPositions positions = positions_of(call.input);
   std::optional<RotaryTables<T>> rotary;
   if (rotary_)
     rotary = positions.are_counted ? (*rotary_)(positions.length)
                                    : (*rotary_)(positions.numbers, positions.length);
-  return layers({.call = call, .rotary = rotary ? &*rotary : nullptr},
+  return layers({.call = call, .rotary = rotary ? &*rotary : nullptr, .checkpoints = checkpoints},
                 embed(call.input.input_ids, positions.numbers));
 }
 

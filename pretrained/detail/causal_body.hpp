@@ -23,6 +23,7 @@ struct CausalPass {
   const EncoderCall<T>& call;
   const RotaryTables<T>* rotary = nullptr;
   const CachedRows<T>* cached = nullptr;
+  bool checkpoints = false;  ///< the backward calls the layers again
 };
 
 /// y = x + drop(out(attention(norm1(x)))), z = y + drop(mlp(norm2(y))), where each token attends to itself
@@ -57,8 +58,8 @@ class CausalBody : public Assembled<T> {
   CausalBody(const CausalConfig& config, Weights& weights);
 
   /// The last hidden states (batch, length, size); keeps those of the embeddings and of each layer but the
-  /// last.
-  Variable<T> operator()(const EncoderCall<T>& call) const;
+  /// last. With `checkpoints`, the graph keeps nothing of a layer but what it gets.
+  Variable<T> operator()(const EncoderCall<T>& call, bool checkpoints) const;
 
   /// The last hidden states (1, rows, size) of new tokens (1, rows).
   Variable<T> operator()(const Ids& ids, const CachedRows<T>& cached) const;
@@ -72,6 +73,9 @@ class CausalBody : public Assembled<T> {
  private:
   Variable<T> embed(const Ids& ids, const Ids& positions) const;
   Variable<T> layers(const CausalPass<T>& pass, Variable<T> x) const;
+  /// layer(pass, x) for a backward that calls the layer again.
+  Variable<T> checkpointed(const CausalBlock<T>& layer, const CausalPass<T>& pass,
+                           const Variable<T>& x) const;
 
   CausalConfig config_;
   Embedding<T> words_;

@@ -377,6 +377,47 @@ TEST(DecoderTest, NoTokenSeesLaterOnes) {
   }
 }
 
+/// The gradients of a step of training, with dropout and padding in front of a text.
+std::vector<Array<float>> gradients_of(const CausalLM<float>& model) {
+  model.train();
+  for (const Variable<float>& parameter : model.parameters()) parameter.zero_grad();
+  xgrad::manual_seed(3);
+  const Ids text{{0, 0, 1, 9, 8}, {1, 7, 9, 8, 2}};
+  model.loss({.input_ids = text, .attention_mask = Ids{{0, 0, 1, 1, 1}, {1, 1, 1, 1, 1}}}, text).backward();
+  std::vector<Array<float>> gradients;
+  for (const Variable<float>& parameter : model.parameters()) gradients.push_back(parameter.grad().value());
+  return gradients;
+}
+
+TEST(DecoderTest, CheckpointsOfLayersChangeNoBitOfTheGradients) {
+  for (const CausalFamily family : families) {
+    CausalConfig config = small(family);
+    config.residual_dropout = config.attention_dropout = 0.2;
+    xgrad::manual_seed(1);
+    const CausalLM<float> model(config);
+    const std::vector<Array<float>> expected = gradients_of(model);
+    model.decoder().checkpoint_layers();
+    EXPECT_EQ(gradients_of(model), expected);
+    model.decoder().checkpoint_layers(false);
+    EXPECT_EQ(gradients_of(model), expected);
+  }
+}
+
+TEST(DecoderTest, WithCheckpointsTheGraphHoldsLess) {
+  const CausalLM<float> model(small(CausalFamily::llama));
+  model.train();
+  const auto blocks_of_a_graph = [&] {
+    const std::ptrdiff_t before = xgrad::memory_stats().live_blocks;
+    const Variable<float> hidden = model.decoder()({Ids{{1, 9, 8}}}).last_hidden_state;
+    return xgrad::memory_stats().live_blocks - before;
+  };
+  const std::ptrdiff_t all = blocks_of_a_graph();
+  model.decoder().checkpoint_layers();
+  EXPECT_LT(2 * blocks_of_a_graph(), all);
+  const auto attentions = model.decoder()({Ids{{1, 9, 8}}}, {.attentions = true}).attentions;
+  EXPECT_EQ(attentions.size(), 2U);
+}
+
 TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
   const CausalLM<float> model(small(CausalFamily::gpt2));
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
