@@ -5,34 +5,16 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/base/detail/pieces.hpp>
-#include <xgrad/kernels/lanes.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "in_turns.hpp"
+#include "reading.hpp"
 
 namespace {
 
 using xgrad::Bfloat16Weight, xgrad::Variable;
-
-XGRAD_VECTORIZED(float, sum_of, (const float* x, std::size_t n), (x, n)) {
-  return xgrad::kernels::reduce_lanes<64>(
-      0, n, 0.0F, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; },
-      [](auto a, auto b) XGRAD_INLINE_LAMBDA { return a + b; });
-}
-
-/// What reads all of an array, on all threads.
-float read(const xgrad::Array<float>& x) {
-  constexpr std::size_t piece = std::size_t{1} << 16;
-  const std::size_t pieces = xgrad::kernels::ceil_div(x.size(), piece);
-  std::vector<float> sums(pieces);
-  xgrad::kernels::parallel_for(pieces, [&](std::size_t i, std::size_t) {
-    sums[i] = sum_of(x.data() + i * piece, std::min(piece, x.size() - i * piece));
-  });
-  return sum_of(sums.data(), sums.size());
-}
 
 /// The weights of a GPT-2 (124M), which do not fit into any cache: 12 layers and the head.
 struct Weights {
@@ -85,7 +67,7 @@ void run(const Weights& weights, std::size_t rows, std::size_t rounds) {
   std::vector<double> reading, in_float, in_bfloat16;
   volatile float sink = 0;
   for (std::size_t round = 0; round <= rounds; ++round) {
-    const double read_seconds = seconds_of([&] { sink = read(memory); });
+    const double read_seconds = seconds_of([&] { sink = bench::read(memory); });
     const double float_seconds = seconds_of([&] {
       for (const Variable<float>& weight : weights.floats) linear(input_of(weight.shape(1)), weight);
     });

@@ -10,7 +10,7 @@
 
 namespace bench {
 
-/// An empty file that is deleted at the end.
+/// An empty file that is deleted at the end, or the folder that has been made in its place.
 class TemporaryFile {
  public:
   TemporaryFile() : path_((std::filesystem::temp_directory_path() / "xgrad_bench_XXXXXX").string()) {
@@ -20,7 +20,7 @@ class TemporaryFile {
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path_); }
+  ~TemporaryFile() { std::filesystem::remove_all(path_); }
 
   const std::string& path() const { return path_; }
 
