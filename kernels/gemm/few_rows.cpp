@@ -58,13 +58,13 @@ constexpr std::size_t few_lines = 4;
 template <std::size_t height, std::size_t width, typename T, typename W>
 XGRAD_INLINE void add_products(const Lines<T>& a, const Lines<W>& b, std::size_t p, Register<T>* sums) {
   Register<T> rows[height];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (std::size_t r = 0; r < height; ++r) load_numbers(a[r] + p, rows[r]);
 #pragma GCC unroll 4
   for (std::size_t i = 0; i < width; ++i) {
     Register<T> line;
     load_numbers(b[i] + p, line);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < height; ++r) sums[r * width + i] += rows[r] * line;
   }
 }
@@ -94,7 +94,7 @@ XGRAD_INLINE void multiply_lines(T alpha, const Lines<T>& a, const Lines<W>& b, 
     for (std::size_t i = 0; i < width; ++i) std::memcpy(rest_of_b + i * lanes, b[i] + p, (k - p) * sizeof(W));
     add_products<height, width>(Lines<T>{rest_of_a, lanes}, Lines<W>{rest_of_b, lanes}, 0, sums);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (std::size_t r = 0; r < height; ++r) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < width; ++i) {
@@ -127,10 +127,31 @@ XGRAD_INLINE void multiply_rows(T alpha, const Matrix<const T>& a, const Lines<W
   if (r < a.rows) multiply(integral_constant<std::size_t, 4>(), bool_constant<false>(), r);
 }
 
+/// Of more than 4 rows of a, all of which are multiplied by two lines at once: these are read once then, and
+/// the next ones come all the while.
+template <typename T>
+XGRAD_INLINE std::size_t multiply_pairs(T alpha, const Matrix<const T>& a, const Lines<T>& b,
+                                        std::size_t begin, std::size_t end, T beta, const Matrix<T>& c) {
+  std::size_t i = begin;
+  const auto multiply = [&](auto height) XGRAD_INLINE_LAMBDA {
+    for (; i + 2 <= end; i += 2) {
+      multiply_lines<height, 2, true>(alpha, Lines<T>{a.data, a.stride}, b.from(i), a.cols, beta, c.data + i,
+                                      c.stride);
+    }
+  };
+  static_assert(most_few_rows == 8);
+  if (a.rows == 5) multiply(std::integral_constant<std::size_t, 5>());
+  if (a.rows == 6) multiply(std::integral_constant<std::size_t, 6>());
+  if (a.rows == 7) multiply(std::integral_constant<std::size_t, 7>());
+  if (a.rows == 8) multiply(std::integral_constant<std::size_t, 8>());
+  return i;
+}
+
 template <typename T, typename W>
 XGRAD_INLINE void multiply_by_lines(T alpha, const Matrix<const T>& a, const Lines<W>& b, std::size_t begin,
                                     std::size_t end, T beta, const Matrix<T>& c) {
   std::size_t i = begin;
+  if constexpr (std::is_same_v<T, W>) i = multiply_pairs(alpha, a, b, begin, end, beta, c);
   for (; i + few_lines <= end; i += few_lines)
     multiply_rows<few_lines>(alpha, a, b.from(i), beta, c.some_cols(i, few_lines));
   for (; i < end; ++i) multiply_rows<1>(alpha, a, b.from(i), beta, c.some_cols(i, 1));
