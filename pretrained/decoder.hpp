@@ -102,9 +102,9 @@ class Decoder : public CausalModel<T> {
 
   /// Enables or disables checkpoints in training: the graph keeps nothing of a layer but what it gets, and
   /// the backward computes the layer again, with the same bits, as xgrad::checkpoint says. That needs memory
-  /// for one layer's values instead of all layers', and about a third more time. Calls that ask for
-  /// attentions have none. Default: off. Applies to all copies, and must not be called while another thread
-  /// computes.
+  /// for one layer's values instead of all layers', and takes one more forward pass of the layers. Calls that
+  /// ask for attentions have none. Default: off. Applies to all copies, and must not be called while another
+  /// thread computes.
   void checkpoint_layers(bool on = true) const { settings_->checkpoint_layers = on; }
 
   /// Undefined with bfloat16_weights.
