@@ -27,6 +27,14 @@ SWITCH = "XGRAD_MISTAKE"
 MOST_MEMORY = 16 << 30  # of a process: a mistake may ask for all
 PRODUCTS = ["*ProductsHaveTheSameBits", "GemmTest*"]
 OTHER_PROCESSOR = {"OPENBLAS_CORETYPE": "Haswell"}  # whose kernels are called in another way
+WITH_MPI = shutil.which("mpicxx") is not None
+ONNX_CASES = Path("/usr/share/libonnx-testdata/data/node")  # Debian's libonnx-testdata
+# What compares results with those of files is asked as a whole: programs with their arguments.
+COMPARISONS = {"pretrained_parity": [SOURCE / "tests/data/pretrained"], "decoder_parity": [SOURCE / "tests/data/decoders"],
+               "tokenizer_parity": [SOURCE / "tests/data/pretrained/tokenizers"],
+               "onnx_interop": [SOURCE / "tests/data/onnx_runtime", "--at-least", "45"],
+               "onnx_cases": [ONNX_CASES, "--expected", SOURCE / "tests/onnx/cases.txt", "--at-least", "670",
+                              "--page", SOURCE / "docs/onnx.md"]}
 
 HEADER = f"""#pragma once
 
@@ -52,7 +60,7 @@ class Build:
             # a mistake makes variables and parameters unused: no warnings
             call(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
                   "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_DEVELOPER_MODE=ON", "-D", "XGRAD_BUILD_BENCHMARKS=OFF",
-                  *self.settings])
+                  "-D", f"XGRAD_BUILD_MPI={'ON' if WITH_MPI else 'OFF'}", *self.settings])
         call(["cmake", "--build", self.folder, "--target", *(program.name for program in programs)])
 
 
@@ -60,13 +68,23 @@ WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), (WORK / "no-bla
 
 
 def with_blas(*programs):
-    return Build(WORK / "build", (), tuple(WORK / "build" / "tests" / program for program in programs))
+    """Of a folder: its own tests first, then those of what uses it."""
+    return Build(WORK / "build", (), tuple(WORK / "build" / program for program in programs))
 
 
-OF_CORE = with_blas("xgrad_tests", "apps/program_tests")
-OF_FOLDERS = {"files": with_blas("files/files_tests"), "tokenizers": with_blas("tokenizers/tokenizers_tests"),
-              "generation": with_blas("generation/generation_tests"),
-              "apps": with_blas("apps/program_tests"), "examples": with_blas("apps/program_tests")}
+FILES, TOKENIZERS, PRETRAINED, GENERATION, ONNX, REPORT, MPI = (
+    f"tests/{folder}/{folder}_tests" for folder in ("files", "tokenizers", "pretrained", "generation", "onnx", "report", "mpi"))
+PROGRAMS = "tests/apps/program_tests"
+OF_CORE = with_blas("tests/xgrad_tests", PROGRAMS)
+OF_FOLDERS = {"files": with_blas(FILES),
+              "tokenizers": with_blas(TOKENIZERS, "bin/tokenizer_parity", PRETRAINED),
+              "pretrained": with_blas(PRETRAINED, "bin/pretrained_parity", "bin/decoder_parity", GENERATION, ONNX, PROGRAMS),
+              "generation": with_blas(GENERATION, "bin/decoder_parity", PROGRAMS),
+              "onnx": with_blas(ONNX, "bin/onnx_interop", *(["bin/onnx_cases"] if ONNX_CASES.exists() else []), PROGRAMS),
+              "report": with_blas(REPORT, PROGRAMS),
+              "mpi": with_blas(MPI),
+              "learn": with_blas("tests/learn/lesson_tests"),
+              "apps": with_blas(PROGRAMS), "examples": with_blas(PROGRAMS)}
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
@@ -93,7 +111,7 @@ class Mutant:
     def build(self):
         if self.file in IN_PLACE_OF_BLAS:
             return WITHOUT_BLAS
-        return OF_FOLDERS.get(self.file.split("/")[0], OF_CORE)
+        return OF_FOLDERS.get(Path(self.file).parts[0], OF_CORE)
 
     def planted(self, right):
         """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
@@ -218,11 +236,11 @@ def run_tests(program, key, tests, seconds, environment=()):
     with tempfile.TemporaryDirectory(dir=WORK) as folder, open(Path(folder) / "output", "w+b") as output:
         flags = Path(folder) / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
+        arguments = COMPARISONS.get(program.name, [f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"])
         environment = dict(os.environ, TMPDIR=folder, **{SWITCH: str(key)}, **dict(environment))
         process = subprocess.Popen(
-            [program, f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"], cwd=folder, env=environment,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=limits)
+            [program, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits)
         end = ""
         try:
             if process.wait(seconds) != 0:
@@ -236,6 +254,8 @@ def run_tests(program, key, tests, seconds, environment=()):
         process.wait()
         if not end:
             return "", ""
+        if program.name in COMPARISONS:
+            return program.name, end
         output.seek(0)
         text = output.read().decode(errors="replace")
         failed = re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", text, re.MULTILINE)
@@ -247,13 +267,15 @@ def run_tests(program, key, tests, seconds, environment=()):
 
 def run_without_mistake(program):
     """The seconds of each test of the program, all of which must pass."""
-    say("running the tests without a mistake ...")
-    report = WORK / "tests.json"
-    done = subprocess.run([program, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=WORK, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **{SWITCH: "0"}),
-                          preexec_fn=limits)
+    say(f"running {program.name} without a mistake ...")
+    report, start = WORK / "tests.json", time.monotonic()
+    arguments = COMPARISONS.get(program.name, [f"--gtest_output=json:{report}", "--gtest_brief=1"])
+    done = subprocess.run([program, *arguments], cwd=WORK, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **{SWITCH: "0"}), preexec_fn=limits)
     if done.returncode != 0:
         sys.exit(f"{done.stdout[-20000:]}\nthe tests fail without a mistake")
+    if program.name in COMPARISONS:
+        return {program.name: time.monotonic() - start}
     suites = json.loads(report.read_text())["testsuites"]
     return {f"{suite['name']}.{test['name']}": float(test["time"].removesuffix("s"))
             for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"}
@@ -283,6 +305,7 @@ def notice(mutant, seconds_of, likely, with_other_processor):
 def main():
     parser = argparse.ArgumentParser(prog="./run.sh mutate", description=__doc__)
     parser.add_argument("numbers", metavar="NUMBER", type=int, nargs="*", help="of mistakes in the list; all if none is given")
+    parser.add_argument("--only", metavar="PREFIX", default="", help="of the names of the files, such as files/ or models/em")
     parser.add_argument("--sample", metavar="COUNT", type=int, help="so many of them, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at once")
@@ -297,11 +320,14 @@ def main():
     for number in options.numbers:
         if not 0 < number <= len(mutants):
             parser.error(f"the numbers are 1 to {len(mutants)}, got {number}")
-    WORK.mkdir(parents=True, exist_ok=True)
-    copy_sources(mutants)
-    chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
+    chosen = [mutant for mutant in mutants
+              if mutant.file.startswith(options.only) and (not options.numbers or mutant.number in options.numbers)]
+    if not chosen:
+        parser.error(f"there is no mistake in files that begin with '{options.only}'")
     if options.sample is not None:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+    WORK.mkdir(parents=True, exist_ok=True)
+    copy_sources(mutants)
     builds = dict.fromkeys(mutant.build() for mutant in chosen)
     for folder, build in {build.folder: build for build in builds}.items():
         build.make(dict.fromkeys(program for other in builds if other.folder == folder for program in other.tests))
