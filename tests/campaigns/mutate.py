@@ -59,7 +59,7 @@ class Build:
         if not (self.folder / "build.ninja").exists():
             # a mistake makes variables and parameters unused: no warnings
             call(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
-                  "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_DEVELOPER_MODE=ON", "-D", "XGRAD_BUILD_BENCHMARKS=OFF",
+                  "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_DEVELOPER_MODE=ON", "-D", "XGRAD_BUILD_BENCHMARKS=OFF", "-D", "XGRAD_UNITY_BUILD=ON",
                   "-D", f"XGRAD_BUILD_MPI={'ON' if WITH_MPI else 'OFF'}", *self.settings])
         call(["cmake", "--build", self.folder, "--target", *(program.name for program in programs)])
 
