@@ -30,10 +30,11 @@ Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
 template <class T>
 Variable<T> repeat_heads(const Variable<T>& x, std::size_t times) {
   if (times == 1) return x;
-  Shape repeated = x.shape(), joined = x.shape();
-  repeated.insert(repeated.end() - 2, times);
+  const Variable<T> apart = unsqueeze(x, -3);
+  Shape repeated = apart.shape(), joined = x.shape();
+  repeated[repeated.size() - 3] = times;
   joined[joined.size() - 3] *= times;
-  return reshape(expand(unsqueeze(x, -3), Dims(repeated)), joined);
+  return reshape(expand(apart, Dims(repeated)), joined);
 }
 
 template <class T>
