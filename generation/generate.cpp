@@ -10,11 +10,13 @@
 #include "../ops/shape/shapes.hpp"
 #include "logits_processors.hpp"
 #include "sampling.hpp"
+#include "stop_strings.hpp"
 
 namespace xgrad::generation {
 namespace {
 
-using pretrained::CausalLM;
+using pretrained::CausalLM, tokenizers::Tokenizer;
+using Tokens = std::vector<std::vector<std::int64_t>>;  // of texts
 
 Ids ids_of(std::span<const std::int64_t> tokens) {
   Ids ids = Ids::from_shape({tokens.size()});
@@ -27,8 +29,6 @@ void check_call(const GenerationOptions& options, bool training) {
   options.check();
   if (options.num_beams != 1)
     xgrad::detail::fail<ValueError>("generate: num_beams must be 1, got ", options.num_beams);
-  if (!options.stop_strings.empty())
-    throw ValueError("generate: stop_strings need a tokenizer: end a text by on_token");
 }
 
 /// A text with its prompt, of which the model has forgotten the first tokens, and those that it has in a
@@ -117,13 +117,9 @@ class Texts {
   std::vector<KeyValueCache<T>> caches_;
 };
 
-}  // namespace
-
 template <class T>
-std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
-                                                const std::vector<std::vector<std::int64_t>>& prompts,
-                                                const GenerationOptions& given, const OnToken& on_token,
-                                                ContextEnd context_end) {
+Tokens written_by(const CausalLM<T>& model, const Tokens& prompts, const GenerationOptions& given,
+                  const StopStrings& stop_strings, const OnToken& on_token, ContextEnd context_end) {
   check_call(given, model.training());
   const NoGrad no_grad;
   GenerationOptions options = given;
@@ -141,7 +137,7 @@ std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
     for (std::size_t copy = 0; copy < options.num_return_sequences; ++copy)
       texts.add({.tokens = prompts[i], .prompt_length = length, .most = most});
   }
-  std::vector<std::vector<std::int64_t>> written(texts.all().size());
+  Tokens written(texts.all().size());
   while (!texts.have_ended()) {
     const Variable<T> all_logits = texts.logits();
     Array<T> logits(all_logits.value());
@@ -159,8 +155,8 @@ std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
       const std::int64_t token = next_token<T>(options, numbers);
       written[i].push_back(token);
       text.tokens.push_back(token);
-      text.ended =
-          text.tokens.size() >= text.most || std::find(ends.begin(), ends.end(), token) != ends.end();
+      text.ended = text.tokens.size() >= text.most ||
+                   std::find(ends.begin(), ends.end(), token) != ends.end() || stop_strings.end(text.tokens);
       if (on_token && !on_token(i, token)) return written;
     }
     texts.release();
@@ -168,10 +164,28 @@ std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
   return written;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                       \
-  template std::vector<std::vector<std::int64_t>> generate(                                        \
-      const CausalLM<T>&, const std::vector<std::vector<std::int64_t>>&, const GenerationOptions&, \
-      const OnToken&, ContextEnd);
+}  // namespace
+
+template <class T>
+Tokens generate(const CausalLM<T>& model, const Tokens& prompts, const GenerationOptions& options,
+                const OnToken& on_token, ContextEnd context_end) {
+  if (!options.stop_strings.empty())
+    throw ValueError("generate: stop_strings need the tokenizer of the model, got none");
+  return written_by(model, prompts, options, StopStrings({}, StopStrings::BytesOf()), on_token, context_end);
+}
+
+template <class T>
+Tokens generate(const CausalLM<T>& model, const Tokenizer& tokenizer, const Tokens& prompts,
+                const GenerationOptions& options, const OnToken& on_token, ContextEnd context_end) {
+  return written_by(model, prompts, options, StopStrings(options.stop_strings, tokenizer), on_token,
+                    context_end);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                              \
+  template Tokens generate(const CausalLM<T>&, const Tokens&, const GenerationOptions&, const OnToken&,   \
+                           ContextEnd);                                                                   \
+  template Tokens generate(const CausalLM<T>&, const Tokenizer&, const Tokens&, const GenerationOptions&, \
+                           const OnToken&, ContextEnd);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

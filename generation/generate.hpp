@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../pretrained/causal_lm.hpp"
+#include "../tokenizers/tokenizer.hpp"
 #include "generation_options.hpp"
 
 namespace xgrad::generation {
@@ -28,11 +29,22 @@ enum class ContextEnd {
 /// the other for each token, also those that have ended. Several threads may share a model.
 ///
 /// Throws ValueError for a prompt without tokens or of max_length or more, for a model in training mode,
-/// where logits are no numbers, for options out of range, and for num_beams and stop_strings, which are not
-/// built here; ShapeError for a text of more tokens than the model has positions, unless the context slides;
+/// where logits are no numbers, for options out of range, for num_beams, which is not built here, and for
+/// stop_strings, which need a tokenizer; ShapeError for a text of more tokens than the model has positions,
+/// unless the context slides; IndexError for ids out of range.
 /// IndexError for ids out of range.
 template <class T>
 std::vector<std::vector<std::int64_t>> generate(const pretrained::CausalLM<T>& model,
+                                                const std::vector<std::vector<std::int64_t>>& prompts,
+                                                const GenerationOptions& options = {},
+                                                const OnToken& on_token = {},
+                                                ContextEnd context_end = ContextEnd::error);
+
+/// The same with the model's tokenizer, for stop_strings: a text also ends with a token that completes one of
+/// them, as class StopStrings tells.
+template <class T>
+std::vector<std::vector<std::int64_t>> generate(const pretrained::CausalLM<T>& model,
+                                                const tokenizers::Tokenizer& tokenizer,
                                                 const std::vector<std::vector<std::int64_t>>& prompts,
                                                 const GenerationOptions& options = {},
                                                 const OnToken& on_token = {},

@@ -32,6 +32,7 @@ constexpr Rule sequences{"ids from 0 on, in no empty list", [](double x) { retur
 constexpr Rule above_0{"above 0", [](double x) { return x > 0; }};
 constexpr Rule share{"from 0 to 1", [](double x) { return x >= 0 && x <= 1; }};
 constexpr Rule share_above_0{"above 0 and at most 1", [](double x) { return x > 0 && x <= 1; }};
+constexpr Rule texts{"texts with characters", [](double size) { return size > 0; }};
 constexpr Rule cutoff{"at least 0 and below 1", [](double x) { return x >= 0 && x < 1; }};
 
 /// Calls visit(name, member, rule) for every field.
@@ -41,7 +42,7 @@ void for_each_field(const Visit& visit) {
   visit("max_length", &Options::max_length, from_1);
   visit("min_length", &Options::min_length, from_0);
   visit("min_new_tokens", &Options::min_new_tokens, from_0);
-  visit("stop_strings", &Options::stop_strings, any);
+  visit("stop_strings", &Options::stop_strings, texts);
   visit("bos_token_id", &Options::bos_token_id, from_0);
   visit("eos_token_id", &Options::eos_token_ids, from_0);
   visit("pad_token_id", &Options::pad_token_id, from_0);
@@ -191,7 +192,9 @@ requires(std::is_arithmetic_v<Number>) std::optional<std::string> broken(const R
   return std::nullopt;
 }
 
-std::optional<std::string> broken(const Rule&, const std::string&) { return std::nullopt; }
+std::optional<std::string> broken(const Rule& rule, const std::string& value) {
+  return rule.holds(static_cast<double>(value.size())) ? std::nullopt : std::optional("an empty one");
+}
 
 std::optional<std::string> broken(const Rule& rule, const std::pair<std::size_t, double>& value) {
   return broken(rule, value.second);

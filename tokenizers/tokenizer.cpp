@@ -313,6 +313,12 @@ struct Tokenizer::Impl {
   Pipeline pipeline;
   xgrad::detail::CopiedFiles files;
 
+  std::uint32_t index_of(std::int64_t id) const {
+    const auto index = pipeline.tokens.index(id);
+    if (!index) fail<IndexError>("Tokenizer: the id must be that of a token, got ", id);
+    return *index;
+  }
+
   std::int64_t id_of(Role role) const {
     const auto i = static_cast<std::size_t>(role);
     if (!pipeline.roles[i])
@@ -431,9 +437,15 @@ std::optional<std::int64_t> Tokenizer::token_to_id(std::string_view token) const
 bool Tokenizer::contains(std::int64_t id) const { return impl_->pipeline.tokens.index(id).has_value(); }
 
 std::string Tokenizer::token(std::int64_t id) const {
-  const auto index = impl_->pipeline.tokens.index(id);
-  if (!index) fail<IndexError>("Tokenizer: the id must be that of a token, got ", id);
-  return impl_->pipeline.tokens[*index].text;
+  return impl_->pipeline.tokens[impl_->index_of(id)].text;
+}
+
+std::string Tokenizer::token_bytes(std::int64_t id) const {
+  const std::uint32_t index = impl_->index_of(id);
+  std::vector<std::uint32_t> before;  // some text, so that the token is not the first
+  for (const std::int64_t one : encode("abcdef", {.add_special_tokens = false}).ids)
+    before.push_back(impl_->index_of(one));
+  return detail::bytes_behind(impl_->pipeline, std::move(before), index);
 }
 
 std::size_t Tokenizer::size() const { return impl_->pipeline.tokens.size(); }

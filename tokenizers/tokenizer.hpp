@@ -158,6 +158,10 @@ class Tokenizer {
   /// The token of an id. Throws IndexError for an unknown id.
   std::string token(std::int64_t id) const;
 
+  /// The bytes that a token adds to a text behind others, which may be a part of a character; those of a
+  /// special token are its text. Throws IndexError for an unknown id.
+  std::string token_bytes(std::int64_t id) const;
+
   /// The number of tokens. Ids may be larger if they have gaps.
   std::size_t size() const;
 

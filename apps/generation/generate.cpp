@@ -63,6 +63,7 @@ struct Choices {
     const auto set = [](const auto& given, auto& option) {
       if (given) option = *given;
     };
+    options.num_return_sequences = 1;
     if (!options.max_length && !options.max_new_tokens) options.max_new_tokens = 100;
     set(max_new_tokens, options.max_new_tokens);
     set(temperature, options.temperature);

@@ -86,6 +86,8 @@ class TextTokens::BytePairs : public Kind {
     };
   }
 
+  std::string bytes(std::int64_t id) const override { return tokenizer_.token_bytes(id); }
+
   std::vector<std::string> labels() const override {
     std::vector<std::string> labels;
     labels.reserve(size());

@@ -40,9 +40,11 @@ class TextTokens::Characters : public Kind {
   }
 
   Stream stream() const override {
-    return [characters = characters_](std::int64_t id) {
-      return encode_utf8(characters.at(static_cast<std::size_t>(id)));
-    };
+    return [*this](std::int64_t id) { return bytes(id); };
+  }
+
+  std::string bytes(std::int64_t id) const override {
+    return encode_utf8(characters_.at(static_cast<std::size_t>(id)));
   }
 
   std::vector<std::string> labels() const override {

@@ -43,6 +43,9 @@ class TextTokens {
   using Stream = std::function<std::string(std::int64_t)>;
   Stream stream() const { return kind_->stream(); }
 
+  /// What a token adds to a text, in bytes, which may be a part of a character.
+  std::string bytes(std::int64_t id) const { return kind_->bytes(id); }
+
   /// The text of tokens, without a character that is not complete at its end.
   std::string text(const std::vector<std::int64_t>& ids) const;
 
@@ -57,6 +60,7 @@ class TextTokens {
     virtual std::size_t size() const = 0;
     virtual std::vector<std::int64_t> ids(std::string_view text) const = 0;
     virtual Stream stream() const = 0;
+    virtual std::string bytes(std::int64_t id) const = 0;
     virtual std::vector<std::string> labels() const = 0;
   };
   class Characters;

@@ -25,6 +25,21 @@ void choosing() {
   // [choosing]
 }
 
+void stopping() {
+  std::cout << "# stopping\n";
+  // [stopping]
+  const std::vector<std::string> pieces{"the", " c", "ats", " sat"};  // a token each
+  const generation::StopStrings stop_strings(
+      {"cat"}, [&](std::int64_t id) { return pieces.at(static_cast<std::size_t>(id)); });
+  std::vector<std::int64_t> text;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    text.push_back(static_cast<std::int64_t>(i));
+    std::cout << pieces[i] << (stop_strings.end(text) ? "|" : "");
+  }
+  std::cout << '\n';
+  // [stopping]
+}
+
 void file() {
   std::cout << "# file\n";
   std::filesystem::create_directory("model");
@@ -41,5 +56,6 @@ void file() {
 
 int main() {
   choosing();
+  stopping();
   file();
 }

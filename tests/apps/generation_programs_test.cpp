@@ -1,6 +1,7 @@
-// generate and perplexity, with a model that train_gpt saved.
+// generate and perplexity, with a model that train_gpt saved and with a pretrained decoder.
 
 #include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,13 @@ TEST_F(GenerationPrograms, TextsAreContinuedWithTheMostProbableTokens) {
 TEST_F(GenerationPrograms, TextsEndBehindAStopString) {
   EXPECT_EQ(output_of("generate " + model_ + " 'the cat s' --stop-string 'the m' --stop-string 'dog'"),
             "the cat sat on the m\n");
+  EXPECT_EQ(output_of("generate " + model_ + " 'the cat s' --stop-string 'sat'"), "the cat sat\n")
+      << "which begins in the prompt";
+  EXPECT_EQ(output_of("generate " + model_ + " 'the cat' --stop-string 'at' --max-new-tokens 5"),
+            "the cat sat\n")
+      << "one that the prompt ends with does not count";
+  EXPECT_EQ(error_of("generate " + model_ + " 'the c' --stop-string ''"),
+            "generate: generation: stop_strings must be texts with characters, got an empty one\n");
 }
 
 TEST_F(GenerationPrograms, DrawnTokensDependOnTheSeed) {
@@ -131,6 +139,61 @@ TEST_F(GenerationPrograms, PerplexityIsThatOfWindowsWithAStride) {
   const std::string other = folder_->write("other", "dog\n");
   EXPECT_EQ(error_of("perplexity " + model_ + " " + other),
             "perplexity: the text that the model learns has no character \"d\"\n");
+}
+
+// ---- pretrained decoders ----
+
+/// A Llama that has learned a short text.
+const std::string llama = XGRAD_TEST_DATA_DIR "/decoders/llama_text";
+
+TEST(PretrainedGeneration, WritesTheTokensOfTransformers) {
+  const auto text = [](const std::string& arguments) {
+    return output_of("generate " + llama + " " + arguments);
+  };
+  EXPECT_EQ(text("'the cat sat' 'It'\\''s a good' --greedy --max-new-tokens 24"),
+            "the cat sat on the mat. A small model learns the words of the t\n"
+            "It's a good day: we'll read the book again! He said \"no\", s\n");
+  EXPECT_EQ(text("'the cat sat' --greedy --stop-string 'he' --stop-string 'A smal'"), "the cat sat on the\n");
+  EXPECT_EQ(text("'the house' --seed 7 --max-new-tokens 24"),
+            "the house was a\t small model learns the words of the text, on\n")
+      << "the folder says how tokens are drawn";
+}
+
+TEST(PretrainedGeneration, ShowsAnIncompleteCharacterAtTheEnd) {
+  EXPECT_EQ(output_of("generate " + llama +
+                      " the --do-sample --temperature 1000 --top-k 0 --top-p 1 --max-new-tokens 1 --seed 2"),
+            "the\uFFFD\n");
+}
+
+TEST(PretrainedGeneration, OptionsOfTheFolderHold) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string copy = folder.path("model"), config = copy + "/generation_config.json";
+  std::filesystem::copy(llama, copy);
+  const auto text = [&](const std::string& json) {
+    folder.write("model/generation_config.json", json);
+    return output_of("generate " + copy + " 'the cat sat'");
+  };
+  EXPECT_EQ(text(R"({"max_new_tokens": 2})"), "the cat sat on the\n");
+  EXPECT_EQ(text(R"({"stop_strings": "mat.", "num_return_sequences": 3})"), "the cat sat on the mat.\n");
+  folder.write("model/generation_config.json", R"({"num_beams": 2})");
+  EXPECT_EQ(error_of("generate " + copy + " 'the cat'"), "generate: generate: num_beams must be 1, got 2\n");
+}
+
+TEST(PretrainedGeneration, AFullContextIsAnErrorOrSlides) {
+  const std::string model = XGRAD_TEST_DATA_DIR "/gguf/gpt2_q8_0.gguf", arguments = " a --max-new-tokens 100";
+  const ProgramResult result = run_program("generate " + model + arguments + " 2>&1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("must have at most 48 tokens, got 48"), std::string::npos) << result.output;
+  EXPECT_GT(output_of("generate " + model + arguments + " --slide").size(), 48u);
+}
+
+TEST(PretrainedGeneration, PerplexityIsThatOfTheTokensInWindows) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.write("text", "the cat sat on the mat. A small model learns the words");
+  const std::string whole = output_of("perplexity " + llama + " " + path);
+  EXPECT_TRUE(whole.starts_with("perplexity 1.")) << whole;
+  EXPECT_TRUE(whole.ends_with(" tokens\n")) << whole;
+  EXPECT_NE(output_of("perplexity " + llama + " " + path + " --max-length 8"), whole);
 }
 
 }  // namespace generation_programs_test

@@ -210,7 +210,7 @@ TEST(GenerateTest, RefusesWhatItCannotWrite) {
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.num_beams = 2}); }),
             "generate: num_beams must be 1, got 2");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.stop_strings = {"."}}); }),
-            "generate: stop_strings need a tokenizer: end a text by on_token");
+            "generate: stop_strings need the tokenizer of the model, got none");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.top_p = 2}); }).substr(0, 12),
             "generation: ");
   model.decoder().word_embeddings().assign(xgrad::Array<float>(xgrad::full<float>({29, 16}, std::nanf(""))));

@@ -103,6 +103,7 @@ TEST(GenerationOptions, WhatIsWrongInAFileIsRefusedByItsKey) {
       {R"({"eos_token_id": {}})", "eos_token_id must be"},
       {R"({"do_sample": 1})", "do_sample must be"},
       {R"({"stop_strings": [1]})", "stop_strings[0] must be"},
+      {R"({"stop_strings": ["a", ""]})", "stop_strings must be texts with characters, got an array"},
       {R"({"bad_words_ids": [[]]})", "bad_words_ids must be ids from 0 on, in no empty list, got an array"},
       {R"({"bad_words_ids": 5})", "bad_words_ids must be"},
       {R"({"sequence_bias": [[[1]]]})", "sequence_bias[0] must be a list of ids and a number"},
@@ -132,6 +133,8 @@ TEST(GenerationOptions, ValuesOutOfRangeAreNamed) {
   EXPECT_EQ(message({.temperature = std::nan("")}), "generation: temperature must be above 0, got nan");
   EXPECT_EQ(message({.max_length = 0}), "generation: max_length must be at least 1, got 0");
   EXPECT_EQ(message({.eos_token_ids = Ids{1, -2}}), "generation: eos_token_id must be at least 0, got -2");
+  EXPECT_EQ(message({.stop_strings = {"a", ""}}),
+            "generation: stop_strings must be texts with characters, got an empty one");
   EXPECT_EQ(message({.bad_words_ids = {{1}, {}}}),
             "generation: bad_words_ids must be ids from 0 on, in no empty list, got an empty list");
   EXPECT_EQ(message({.sequence_bias = {{{-1}, 0.0}}}),

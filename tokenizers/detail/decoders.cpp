@@ -1,5 +1,7 @@
 #include "decoders.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -47,10 +49,14 @@ void decode(Texts& tokens, const WordPieceDecoder& decoder) {
   }
 }
 
-void decode(Texts& tokens, const ByteLevelDecoder&) {
+const ByteAlphabet& alphabet() {
   static const ByteAlphabet alphabet;
+  return alphabet;
+}
+
+void decode(Texts& tokens, const ByteLevelDecoder&) {
   std::string bytes;
-  for (const std::string& token : tokens) alphabet.decode(token, bytes);
+  for (const std::string& token : tokens) alphabet().decode(token, bytes);
   tokens.assign(1, unicode::to_valid(bytes));
 }
 
@@ -215,6 +221,28 @@ std::string decoded_with_special(const Pipeline& pipeline, std::span<const std::
   return std::string(rest);
 }
 
+template <class Decoder>
+bool has(const DecoderSteps& steps) {
+  return std::ranges::any_of(steps,
+                             [](const DecoderStep& step) { return std::holds_alternative<Decoder>(step); });
+}
+
+/// The bytes of a token that stands for no characters but for them.
+std::optional<std::string> bytes_of(const Pipeline& pipeline, std::uint32_t token) {
+  const std::string& text = pipeline.tokens[token].text;
+  if (const auto* const decoder = std::get_if<SentencePieceDecoder>(&pipeline.decoder)) {
+    const bool stands_for_one =
+        token < decoder->types.size() && decoder->types[token] == SentencePiece::Type::byte && is_byte(text);
+    return stands_for_one ? std::optional(std::string(1, byte_of(text))) : std::nullopt;
+  }
+  const auto& steps = std::get<DecoderSteps>(pipeline.decoder);
+  if (has<ByteFallbackDecoder>(steps))
+    return is_byte(text) ? std::optional(std::string(1, byte_of(text))) : std::nullopt;
+  std::string bytes;
+  if (has<ByteLevelDecoder>(steps) && alphabet().decode(text, bytes)) return bytes;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string decoded(const Pipeline& pipeline, std::span<const std::uint32_t> tokens) {
@@ -230,6 +258,14 @@ std::string decoded(const Pipeline& pipeline, std::span<const std::uint32_t> tok
   texts.reserve(tokens.size());
   for (const std::uint32_t token : tokens) texts.push_back(pipeline.tokens[token].text);
   return decoded(std::move(texts), std::get<DecoderSteps>(pipeline.decoder));
+}
+
+std::string bytes_behind(const Pipeline& pipeline, std::vector<std::uint32_t> tokens, std::uint32_t token) {
+  if (const std::optional<std::string> bytes = bytes_of(pipeline, token)) return *bytes;
+  const std::string before = decoded(pipeline, tokens);
+  tokens.push_back(token);
+  const std::string all = decoded(pipeline, tokens);
+  return all.starts_with(before) ? all.substr(before.size()) : decoded(pipeline, std::span(&token, 1));
 }
 
 }  // namespace xgrad::tokenizers::detail

@@ -18,28 +18,6 @@ namespace {
 using xgrad::generation::GenerationOptions;
 using Show = std::function<void(std::string_view)>;
 
-/// Shows a text as it is written, and looks for the strings that end it.
-class Written {
- public:
-  Written(const std::vector<std::string>& stop_strings, const Show& show)
-      : stop_strings_(stop_strings), show_(show) {}
-
-  /// False behind a stop string.
-  bool add(const std::string& more) {
-    if (!more.empty()) show_(more);
-    text_ += more;
-    return std::none_of(stop_strings_.begin(), stop_strings_.end(), [&](const std::string& stop) {
-      const std::size_t looked_at = std::min(text_.size(), more.size() + stop.size() - 1);
-      return text_.find(stop, text_.size() - looked_at) != text_.npos;
-    });
-  }
-
- private:
-  const std::vector<std::string>& stop_strings_;
-  const Show& show_;
-  std::string text_;
-};
-
 /// What train_gpt saved.
 class SavedText : public LanguageModel {
  public:
@@ -59,14 +37,16 @@ class SavedText : public LanguageModel {
              const Show& show) const override {
     if (ids.empty()) throw xgrad::ValueError("a text must have a character, got none");
     const TextTokens::Stream stream = model_.tokens().stream();
-    Written written(options.stop_strings, show);
-    bool continues = true;
+    const xgrad::generation::StopStrings stop_strings(
+        options.stop_strings, [&](std::int64_t id) { return model_.tokens().bytes(id); });
     const auto next = [&](std::span<const std::int64_t> tokens,
                           std::span<float> logits) -> std::optional<std::int64_t> {
-      if (!continues || tokens.size() >= options.length_limit(ids.size())) return std::nullopt;
+      const bool has_begun = tokens.size() > ids.size();
+      if (tokens.size() >= options.length_limit(ids.size()) || (has_begun && stop_strings.end(tokens)))
+        return std::nullopt;
       process_logits(options, tokens, ids.size(), logits);
       const std::int64_t token = xgrad::generation::next_token<float>(options, logits);
-      continues = written.add(stream(token));
+      show(stream(token));
       return token;
     };
     model_.continued(ids, options.length_limit(ids.size()), next);
@@ -108,13 +88,13 @@ class PretrainedText : public LanguageModel {
   void write(const std::vector<std::int64_t>& ids, const GenerationOptions& options, bool slides,
              const Show& show) const override {
     using xgrad::generation::ContextEnd;
-    GenerationOptions without_strings = options;
-    without_strings.stop_strings.clear();
     xgrad::tokenizers::DecodeStream stream(tokenizer_);
-    Written written(options.stop_strings, show);
-    const auto on_token = [&](std::size_t, std::int64_t token) { return written.add(stream.step(token)); };
-    generate(model_, {ids}, without_strings, on_token, slides ? ContextEnd::slide : ContextEnd::error);
-    written.add(stream.finish());
+    const auto on_token = [&](std::size_t, std::int64_t token) {
+      show(stream.step(token));
+      return true;
+    };
+    generate(model_, tokenizer_, {ids}, options, on_token, slides ? ContextEnd::slide : ContextEnd::error);
+    show(stream.finish());
   }
 
  private:
