@@ -32,7 +32,6 @@ enum class ContextEnd {
 /// where logits are no numbers, for options out of range, for num_beams, which is not built here, and for
 /// stop_strings, which need a tokenizer; ShapeError for a text of more tokens than the model has positions,
 /// unless the context slides; IndexError for ids out of range.
-/// IndexError for ids out of range.
 template <class T>
 std::vector<std::vector<std::int64_t>> generate(const pretrained::CausalLM<T>& model,
                                                 const std::vector<std::vector<std::int64_t>>& prompts,

@@ -341,7 +341,8 @@ Operator<T> one_hot_operator(const NodeDescription& node) {
     if (depth < 1) fail<ValueError>("depth must be at least 1, got ", depth);
     Shape shape = ids.shape();
     const std::size_t along = axis_of(axis, shape.size() + 1);
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(along), static_cast<std::size_t>(depth));
+    shape.push_back(static_cast<std::size_t>(depth));
+    std::rotate(shape.begin() + static_cast<std::ptrdiff_t>(along), shape.end() - 1, shape.end());
     given.check_result(shape);
     const xgrad::detail::MiddleAxis m = xgrad::detail::middle_axis(along, shape);
     Mask hot(shape, false);

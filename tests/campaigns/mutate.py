@@ -30,8 +30,7 @@ OTHER_PROCESSOR = {"OPENBLAS_CORETYPE": "Haswell"}  # whose kernels are called i
 WITH_MPI = shutil.which("mpicxx") is not None
 ONNX_CASES = Path("/usr/share/libonnx-testdata/data/node")  # Debian's libonnx-testdata
 # What compares results with those of files is asked as a whole: programs with their arguments.
-COMPARISONS = {"pretrained_parity": [SOURCE / "tests/data/pretrained"], "decoder_parity": [SOURCE / "tests/data/decoders"],
-               "tokenizer_parity": [SOURCE / "tests/data/pretrained/tokenizers"],
+COMPARISONS = {"pretrained_parity": [SOURCE / "tests/data/pretrained"], "decoder_parity": [SOURCE / "tests/data"],
                "onnx_interop": [SOURCE / "tests/data/onnx_runtime", "--at-least", "45"],
                "onnx_cases": [ONNX_CASES, "--expected", SOURCE / "tests/onnx/cases.txt", "--at-least", "670",
                               "--page", SOURCE / "docs/onnx.md"]}
@@ -77,7 +76,7 @@ FILES, TOKENIZERS, PRETRAINED, GENERATION, ONNX, REPORT, MPI = (
 PROGRAMS = "tests/apps/program_tests"
 OF_CORE = with_blas("tests/xgrad_tests", PROGRAMS)
 OF_FOLDERS = {"files": with_blas(FILES),
-              "tokenizers": with_blas(TOKENIZERS, "bin/tokenizer_parity", PRETRAINED),
+              "tokenizers": with_blas(TOKENIZERS, "bin/decoder_parity", PRETRAINED),
               "pretrained": with_blas(PRETRAINED, "bin/pretrained_parity", "bin/decoder_parity", GENERATION, ONNX, PROGRAMS),
               "generation": with_blas(GENERATION, "bin/decoder_parity", PROGRAMS),
               "onnx": with_blas(ONNX, "bin/onnx_interop", *(["bin/onnx_cases"] if ONNX_CASES.exists() else []), PROGRAMS),
