@@ -201,7 +201,8 @@ void operations() {
   const Ids target = ids;
   cross_entropy(logits, target, {.label_smoothing = 0.1});
   {
-    const Variable<float> x(xgrad::normal<float>({2, 3})), weight(xgrad::normal<float>({5, 3})), b(zeros<float>({5}));
+    const Variable<float> x(xgrad::normal<float>({2, 3})), weight(xgrad::normal<float>({5, 3})),
+        b(zeros<float>({5}));
     const Ids target{1, 4};
     linear_cross_entropy(x, weight, target, {.linear_bias = b});
   }
