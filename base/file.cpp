@@ -131,7 +131,11 @@ void MappedFile::release(std::span<const std::byte> bytes) const {
   const std::span<const std::byte> all = this->bytes();
   if (bytes.empty() || bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) return;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = static_cast<std::size_t>(bytes.data() - all.data()), first = begin / page * page;
+  // Linux also maps the pages around one that is read, 64 KiB: those in front have come again since they were
+  // released.
+  const std::size_t around = std::max(page, std::size_t{1} << 16);
+  const auto begin = static_cast<std::size_t>(bytes.data() - all.data());
+  const std::size_t first = (begin - std::min(begin, around)) / page * page;
   // It is advice: where the system does not take it, the memory stays.
   static_cast<void>(
       ::madvise(const_cast<std::byte*>(all.data()) + first, begin - first + bytes.size(), MADV_DONTNEED));

@@ -17,7 +17,8 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr std::size_t most_at_once = std::size_t{1} << 20;  // numbers
+/// Numbers: those of a piece stay in a core's cache, and what the pool keeps of them is little.
+constexpr std::size_t most_at_once = std::size_t{1} << 16;
 
 std::variant<SafetensorsFile, TorchFile, GgufFile> opened(const std::string& path, WeightFormat format) {
   if (format == WeightFormat::torch) return TorchFile(path);
