@@ -28,6 +28,7 @@ class ConfigReader {
       : file_(file), path_(path), family_(family_of(file)), prefix_(family_.model_type + std::string(".")) {}
 
   json read() const {
+    refuse_parts();
     refuse_unknown_keys();
     refuse_unknown_tensors();
     json config{{"architectures", {family_.class_name + std::string(family_.language_model)}},
@@ -83,6 +84,13 @@ class ConfigReader {
     return words->shape[0];
   }
 
+  /// The first of several files may have all layers, and lack the output, which then seems to be tied.
+  void refuse_parts() const {
+    const GgufValue* const count = file_.find("split.count");
+    if (count != nullptr && count->integer(0, most_size) > 1)
+      count->refuse("1, as models in several files are not read (llama-gguf-split --merge joins them)");
+  }
+
   void refuse_unknown_keys() const {
     static constexpr std::string_view known[]{"attention.head_count",
                                               "attention.head_count_kv",
@@ -97,6 +105,7 @@ class ConfigReader {
                                               "rope.dimension_count",
                                               "rope.freq_base",
                                               "rope.scaling.factor",
+                                              "rope.scaling.finetuned",  // changes nothing
                                               "rope.scaling.original_context_length",
                                               "rope.scaling.type",
                                               "tensor_data_layout",

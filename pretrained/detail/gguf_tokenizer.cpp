@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,13 +24,16 @@ enum class TokenType : std::int64_t { normal = 1, unknown, control, user_defined
 
 /// What llama.cpp calls a pre-tokenizer, in the terms of tokenizer.json.
 struct PreTokenizer {
-  const char *name, *pattern;      // null: GPT-2's
-  bool splits_digits = false;      // each by itself
-  bool composes = false;           // texts are in the normal form NFC
-  bool takes_whole_words = false;  // words in the vocabulary are not merged
-  bool begins_texts = false;       // with the token bos
+  std::array<const char*, 4> names;          // null behind the last
+  std::array<const char*, 4> patterns = {};  // each divides the parts of those before it; none: GPT-2's
+  bool splits_digits = false;                // each by itself
+  bool composes = false;                     // texts are in the normal form NFC
+  bool takes_whole_words = false;            // words in the vocabulary are not merged
+  bool begins_texts = false;                 // with the token bos
 };
 
+constexpr const char* gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr const char* llama3_pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* qwen2_pattern =
@@ -38,12 +42,17 @@ constexpr const char* tekken_pattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 constexpr PreTokenizer pre_tokenizers[]{
-    {.name = "gpt-2", .pattern = nullptr},
-    {.name = "smollm", .pattern = nullptr, .splits_digits = true},
-    {.name = "qwen2", .pattern = qwen2_pattern, .composes = true},
-    {.name = "deepseek-r1-qwen", .pattern = qwen2_pattern, .composes = true},
-    {.name = "llama-bpe", .pattern = llama3_pattern, .takes_whole_words = true, .begins_texts = true},
-    {.name = "tekken", .pattern = tekken_pattern, .takes_whole_words = true, .begins_texts = true}};
+    {.names = {"gpt-2"}},
+    {.names = {"smollm"}, .splits_digits = true},
+    {.names = {"qwen2", "deepseek-r1-qwen"}, .patterns = {qwen2_pattern}, .composes = true},
+    {.names = {"llama-bpe", "llama3", "llama-v3", "falcon3"},
+     .patterns = {llama3_pattern},
+     .takes_whole_words = true,
+     .begins_texts = true},
+    {.names = {"tekken"}, .patterns = {tekken_pattern}, .takes_whole_words = true, .begins_texts = true},
+    // llama.cpp's for models that it does not know
+    {.names = {"default"},
+     .patterns = {R"([\p{P}$+<=>^~|]+)", gpt2_pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"}}};
 
 constexpr const char* blank = "\u2581";  // of sentencepiece
 
@@ -127,26 +136,34 @@ class TokenizerReader {
     return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", specials}};
   }
 
-  json byte_level() const {
+  const PreTokenizer& pre_tokenizer() const {
     const GgufValue& pre = at("pre");
-    const auto* const rule = std::ranges::find(pre_tokenizers, pre.text(), &PreTokenizer::name);
-    if (rule == std::end(pre_tokenizers)) {
-      std::string known;
-      for (const PreTokenizer& one : pre_tokenizers)
-        known += (known.empty() ? "" : ", ") + std::string(one.name);
-      pre.refuse("one of the supported pre-tokenizers, " + known);
+    std::string known;
+    for (const PreTokenizer& one : pre_tokenizers) {
+      for (const char* const name : one.names) {
+        if (name == nullptr) break;
+        if (pre.text() == name) return one;
+        known += (known.empty() ? "" : ", ") + std::string(name);
+      }
     }
+    pre.refuse("one of the supported pre-tokenizers, " + known);
+  }
+
+  json byte_level() const {
+    const PreTokenizer& rule = pre_tokenizer();
     const json bytes{{"type", "ByteLevel"},
                      {"add_prefix_space", false},
                      {"trim_offsets", false},
-                     {"use_regex", rule->pattern == nullptr}};
+                     {"use_regex", rule.patterns.front() == nullptr}};
     json splits = json::array();
-    if (rule->splits_digits) splits.push_back({{"type", "Digits"}, {"individual_digits", true}});
-    if (rule->pattern != nullptr)
+    if (rule.splits_digits) splits.push_back({{"type", "Digits"}, {"individual_digits", true}});
+    for (const char* const pattern : rule.patterns) {
+      if (pattern == nullptr) break;
       splits.push_back({{"type", "Split"},
-                        {"pattern", {{"Regex", rule->pattern}}},
+                        {"pattern", {{"Regex", pattern}}},
                         {"behavior", "Isolated"},
                         {"invert", false}});
+    }
     splits.push_back(bytes);
     json merges = json::array();
     for (const std::string_view merge : at("merges").texts()) {
@@ -154,10 +171,10 @@ class TokenizerReader {
         fail<FileError>(path_, ": key \"tokenizer.ggml.merges\": merge ", merges.size(), " must be UTF-8");
       merges.push_back(merge);
     }
-    return whole(rule->composes ? json{{"type", "NFC"}} : json(nullptr),
+    return whole(rule.composes ? json{{"type", "NFC"}} : json(nullptr),
                  {{"type", "Sequence"}, {"pretokenizers", std::move(splits)}},
-                 post_processor(rule->begins_texts), bytes,
-                 {{"ignore_merges", rule->takes_whole_words}, {"merges", std::move(merges)}});
+                 post_processor(rule.begins_texts), bytes,
+                 {{"ignore_merges", rule.takes_whole_words}, {"merges", std::move(merges)}});
   }
 
   /// Byte pair encoding of sentencepiece: pairs are merged in the order of the scores of what they make.

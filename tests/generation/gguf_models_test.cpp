@@ -121,6 +121,9 @@ TEST(GgufModelTest, ConfigIsThatOfTheMetadata) {
   keys["llama.rope.scaling.factor"] = key("llama.rope.scaling.factor", f32, number(4.0F));
   keys["llama.rope.scaling.original_context_length"] =
       key("llama.rope.scaling.original_context_length", u32, number(4U));
+  keys["llama.rope.scaling.finetuned"] =
+      key("llama.rope.scaling.finetuned", boolean, number(std::uint8_t{1}));
+  keys["split.count"] = key("split.count", u32, number(1U));
   const auto config = CausalConfig::from_folder(temporary.write("model.gguf", file_of(keys)));
   EXPECT_EQ(config.vocab_size, 6u);
   EXPECT_EQ(config.head_size(), 4u);
@@ -142,6 +145,10 @@ TEST(GgufModelTest, RefusesWhatItDoesNotCompute) {
   EXPECT_EQ(
       refusal_with("llama.expert_count", key("llama.expert_count", u32, number(8U))),
       "the key \"llama.expert_count\" with UINT32 8 is not known, and may change what the model computes");
+  EXPECT_EQ(
+      refusal_with("split.count", key("split.count", u32, number(2U))),
+      "key \"split.count\" must be 1, as models in several files are not read (llama-gguf-split --merge "
+      "joins them), got UINT32 2");
   EXPECT_EQ(refusal_with("llama.rope.dimension_count", key("llama.rope.dimension_count", u32, number(2U))),
             "key \"llama.rope.dimension_count\" must be the size of a head, 4, got UINT32 2");
   EXPECT_EQ(refusal_with("llama.rope.scaling.type", key("llama.rope.scaling.type", string, text("longrope"))),
@@ -268,12 +275,30 @@ TEST(GgufTokenizerTest, PreTokenizerIsKnownByName) {
   EXPECT_NE(
       message_of<FileError>([&] { tokenizer_of(keys); })
           .find("key \"tokenizer.ggml.pre\" must be one of the supported pre-tokenizers, gpt-2, smollm, "
-                "qwen2, deepseek-r1-qwen, llama-bpe, tekken, got STRING \"poro-chat\""),
+                "qwen2, deepseek-r1-qwen, llama-bpe, llama3, llama-v3, falcon3, tekken, default, got STRING "
+                "\"poro-chat\""),
       std::string::npos);
-  keys["pre"] = key("tokenizer.ggml.pre", string, text("gpt-2"));
-  EXPECT_EQ(tokenizer_of(keys).encode("a11").ids, (Tokens{0, 2}));
-  keys["pre"] = key("tokenizer.ggml.pre", string, text("smollm"));
-  EXPECT_EQ(tokenizer_of(keys).encode("a11").ids, (Tokens{0, 1, 1}));
+}
+
+/// Which of the tokens of two characters are found shows where words end.
+TEST(GgufTokenizerTest, WordsEndAsThePreTokenizerSays) {
+  Keys keys = llama_keys();
+  const std::vector<std::string> tokens{"a", "1", "\u0120", "!", "\u010a", "11", "\u0120!", "!\u010a", "1a"};
+  keys["model"] = key("tokenizer.ggml.model", string, text("gpt2"));
+  keys["tokens"] = array("tokenizer.ggml.tokens", string, tokens.size(), texts(tokens));
+  keys["merges"] = array("tokenizer.ggml.merges", string, 4, texts({"1 1", "! \u010a", "\u0120 !", "1 a"}));
+  keys["begin"] = key("tokenizer.ggml.add_bos_token", boolean, number(std::uint8_t{0}));
+  const auto ids = [&](const char* pre) {
+    keys["pre"] = key("tokenizer.ggml.pre", string, text(pre));
+    return tokenizer_of(keys).encode("1111a !\n").ids;
+  };
+  EXPECT_EQ(ids("gpt-2"), (Tokens{5, 5, 0, 6, 4}));
+  EXPECT_EQ(ids("smollm"), (Tokens{1, 1, 1, 1, 0, 6, 4}));
+  EXPECT_EQ(ids("qwen2"), (Tokens{1, 1, 1, 1, 0, 2, 7}));
+  EXPECT_EQ(ids("tekken"), ids("qwen2"));
+  EXPECT_EQ(ids("llama-bpe"), (Tokens{5, 1, 1, 0, 2, 7}));
+  EXPECT_EQ(ids("falcon3"), ids("llama-bpe"));
+  EXPECT_EQ(ids("default"), (Tokens{5, 1, 1, 0, 2, 3, 4}));
 }
 
 }  // namespace gguf_models_test
