@@ -65,6 +65,9 @@ TEST(ByteLevelBpeTrainerTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(encoding.ids[0], *tokenizer.token_to_id("the"));
   EXPECT_EQ(tokenizer.decode(encoding.ids, false), "the old house<|end|>\u00e9");
   EXPECT_EQ(tokenizer.decode(encoding.ids), "the old house\u00e9");
+  const xgrad_tests::TemporaryFolder other;
+  write_byte_level_bpe(other.path(""), trained, {.special_tokens = {"<|end|>"}, .add_prefix_space = true});
+  EXPECT_EQ(Tokenizer::from_folder(other.path("")).encode("old").ids, tokenizer.encode(" old").ids);
 }
 
 TEST(ByteLevelBpeTrainerTest, RefusesWhatIsNoTextAndNoVocabulary) {

@@ -64,6 +64,17 @@ TEST(DecoderTokenizerTest, OlderFilesGiveTheSame) {
   EXPECT_EQ(older.unk_id(), tokenizer.unk_id());
 }
 
+TEST(DecoderTokenizerTest, LinesOfMergesMayEndAsOnWindows) {
+  const TemporaryFolder folder;
+  const std::string roberta = XGRAD_PRETRAINED_DIR "/roberta_mlm/";
+  std::filesystem::copy(roberta + "vocab.json", folder.path("vocab.json"));
+  std::string merges = xgrad_tests::read_bytes(roberta + "merges.txt");
+  for (std::size_t i = 0; (i = merges.find('\n', i)) != merges.npos; i += 2) merges.insert(i, 1, '\r');
+  folder.write("merges.txt", merges);
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("the old house").ids,
+            Tokenizer::from_folder(roberta).encode("the old house").ids);
+}
+
 /// A BPE model of characters with these parts.
 json small_model() {
   return {
@@ -95,6 +106,7 @@ TEST(DecoderTokenizerTest, UnknownCharactersAreOneTokenEachOrFusedOrBytesOrGo) {
   EXPECT_EQ(ids_of(tokenizer, "ababxyb"), (Ids{4, 0, 0, 2}));
   tokenizer["model"]["fuse_unk"] = true;
   EXPECT_EQ(ids_of(tokenizer, "abxyb"), (Ids{3, 0, 2}));
+  EXPECT_EQ(ids_of(tokenizer, "a\u00e9"), (Ids{1, 0})) << "unless bytes are asked for";
   tokenizer["model"]["byte_fallback"] = true;
   EXPECT_EQ(ids_of(tokenizer, "a\u00e9x"), (Ids{1, 5, 6, 0}));
   EXPECT_EQ(ids_of(tokenizer, "x\u00e9a"), (Ids{5, 6, 0, 1})) << "as in the library, bytes overtake";
@@ -146,6 +158,15 @@ TEST(DecoderTokenizerTest, DecodersDoNotGrowTextsWithoutEnd) {
   EXPECT_EQ(message_of<ValueError>([&] { grows.decode(Ids{1}); }),
             "Tokenizer: the decoder makes a text more than 100 times as long as it is");
   EXPECT_EQ(grows.decode(Ids{2}), "b");
+  tokenizer["decoder"] = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'b')}};
+  folder.write("tokenizer.json", tokenizer.dump());
+  const Tokenizer once = Tokenizer::from_folder(folder.path(""));
+  EXPECT_EQ(once.decode(Ids{1}), std::string(1000, 'b'));
+  EXPECT_EQ(message_of<ValueError>([&] {
+              once.decode(Ids{1, 1});
+            }),
+            "Tokenizer: the decoder makes a text more than 100 times as long as it is");
 }
 
 TEST(DecoderTokenizerTest, StreamsGiveWholeCharacters) {

@@ -52,6 +52,8 @@ TEST(JsonTest, NamesThePlaceOfWhatItRefuses) {
             "f.json: a[0] must be a whole number from 2 to 9, got 1");
   EXPECT_EQ(message_of<FileError>([&] { json.at("big").integer(0, INT64_MAX); }),
             "f.json: big must be a whole number from 0 to 9223372036854775807, got 18446744073709551615");
+  EXPECT_EQ(message_of<FileError>([&] { json.at("big").integer(-2, 2); }),
+            "f.json: big must be a whole number from -2 to 2, got 18446744073709551615");
   EXPECT_EQ(message_of<FileError>([&] { json.at("a").items()[0].number(2, 9.5); }),
             "f.json: a[0] must be a number from 2 to 9.5, got 1");
   EXPECT_EQ(message_of<FileError>([&] { json.at("a").text(); }), "f.json: a must be a string, got an array");

@@ -78,7 +78,14 @@ TEST(PatternTest, RepeatsLazilyAndPossessively) {
   EXPECT_EQ(matches("(?:ab|a)*+b", "abab"), (Texts{"b", "b"}));
   EXPECT_EQ(matches("(?:a*)*b", "aab"), Texts{"aab"}) << "an iteration of nothing ends a loop";
   EXPECT_EQ(matches("(?:a?){3}", "aaaa"), (Texts{"aaa", "a"}));
+  EXPECT_EQ(matches("(?>a+?)b", "aab"), Texts{"ab"}) << "it does not go back to take more";
+  EXPECT_EQ(matches("a{1,2}?b", "aaab"), Texts{"aab"});
+  EXPECT_EQ(matches("ba{2}?c", "bc bac baac"), (Texts{"bc", "baac"})) << "two or none";
 }
+
+TEST(PatternTest, NamedClassesAreNegated) { EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"}); }
+
+TEST(PatternTest, NumbersOfCharactersEndAfterTheirDigits) { EXPECT_EQ(matches("\\x41B", "AB"), Texts{"AB"}); }
 
 TEST(PatternTest, LooksAround) {
   EXPECT_EQ(matches("(?<=a+)b", "aab b"), Texts{"b"});
@@ -104,8 +111,11 @@ TEST(PatternTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(error("[b-a]"), "pattern \"[b-a]\" must have ranges of characters in their order, at byte 4");
   EXPECT_EQ(error("\\p{Foo}"), "pattern \"\\\\p{Foo}\" must have known properties only, at byte 3");
   EXPECT_EQ(error("(a)\\1"), "pattern \"(a)\\\\1\" must have known escapes only, at byte 5");
+  EXPECT_EQ(error("\\uD800"), "pattern \"\\\\uD800\" must have characters of Unicode, at byte 6");
   EXPECT_EQ(error("+"), "pattern \"+\" must have what is repeated, at byte 0");
   EXPECT_EQ(error("(?:{2})"), "pattern \"(?:{2})\" must have what is repeated, at byte 6");
+  EXPECT_EQ(error("a{3,2}"),
+            "pattern \"a{3,2}\" must not repeat at least more often than at most, at byte 6");
   EXPECT_EQ(error("a{100001}"), "pattern \"a{100001}\" must not repeat more often than 100000, at byte 7");
   EXPECT_EQ(error(std::string(600, '(') + std::string(600, ')')).substr(210),
             " must not have groups in more than 500 others, at byte 501");

@@ -11,6 +11,7 @@
 #include <xgrad/base/error.hpp>
 #include <xgrad/tokenizers/tokenizer.hpp>
 
+#include "../../tokenizers/detail/normalizers/charsmap.hpp"
 #include "../expect_error.hpp"
 #include "../files.hpp"
 #include "library_cases.hpp"
@@ -24,7 +25,7 @@ using xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 using xgrad_tests::message_of, xgrad_tests::TemporaryFolder;
 using Ids = std::vector<std::int64_t>;
 
-constexpr std::int64_t normal = 1, unknown = 2, control = 3, user_defined = 4;
+constexpr std::int64_t normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5;
 
 /// A model file of sentencepiece.
 class SentencePieceBuilder {
@@ -47,6 +48,12 @@ class SentencePieceBuilder {
     MessageWriter normalizer;
     normalizer.text(field, value);
     model_.message(3, normalizer);
+  }
+
+  void denormalizer(std::uint64_t field, std::string_view value) {
+    MessageWriter denormalizer;
+    denormalizer.text(field, value);
+    model_.message(5, denormalizer);
   }
 
   std::string bytes() const {
@@ -108,6 +115,37 @@ TEST(SentencePieceTest, OfEqualSumsTheFirstIsTaken) {
   const Encoding encoding = SentencePieceFolder("spm.model", model).read().encode("aa a");
   EXPECT_EQ(encoding.ids, (Ids{1, 3, 1, 2}));
   EXPECT_EQ(xgrad_tests::to_json(encoding.words), json({0, 0, 1, 1}));
+  SentencePieceBuilder rounded;
+  rounded.piece("<unk>", 0, unknown);
+  rounded.piece("\u2581", -1);
+  rounded.piece("a", 1e-8F);
+  rounded.piece("\u2581a", -1);
+  EXPECT_EQ(SentencePieceFolder("spm.model", rounded).read().encode("a").ids, Ids{3}) << "sums are floats";
+}
+
+TEST(SentencePieceTest, WhatIsUnusedIsDividedAgain) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  float score = 0;
+  for (const char* text : {"ab", "abc"}) model.piece(text, score--, unused);
+  for (const char* text : {"a", "b", "c", "d", "\u2581"}) model.piece(text, score--);
+  model.trainer(3, 2);
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("abcdab").ids, (Ids{7, 3, 4, 5, 6, 3, 4}));
+}
+
+TEST(SentencePieceTest, OfMappedBeginningsTheLongestIsTaken) {
+  const json other = json::parse(
+      xgrad_tests::read_bytes(XGRAD_PRETRAINED_DIR "/tokenizers/xlm_roberta_reranker/tokenizer.json"));
+  json map;
+  for (const json& step : other.at("normalizer").at("normalizers"))
+    if (step.at("type") == "Precompiled") map = step.at("precompiled_charsmap");
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  model.piece("\u2581", -1);
+  model.piece("\u30ab", -1);
+  model.piece("\u30ac", -1);
+  model.normalizer(2, decoded_base64(xgrad::tokenizers::detail::Json::parse("map", map.dump())));
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("\uff76\uff76\uff9e").ids, (Ids{1, 2, 3}));
 }
 
 TEST(SentencePieceTest, WhatAUserDefinesIsNotMerged) {
@@ -129,6 +167,11 @@ TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
   EXPECT_EQ(encoding.ids, (Ids{0, 7, 8, 4, 3, 12, 2}));
   EXPECT_EQ(encoding.offsets[5], (std::pair<std::uint32_t, std::uint32_t>(6, 12)));
   EXPECT_EQ(tokenizer.encode("a <mask>").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(1, 8)));
+  const SentencePieceFolder declared("sentencepiece.bpe.model", with_texts(),
+                                     {{"tokenizer_class", "XLMRobertaTokenizer"},
+                                      {"mask_token", {{"content", "<mask>"}, {"lstrip", false}}}});
+  EXPECT_EQ(declared.read().encode("a <mask>").offsets.rbegin()[1],
+            (std::pair<std::uint32_t, std::uint32_t>(2, 8)));
   EXPECT_EQ(tokenizer.encode("a", "b").ids, (Ids{0, 7, 2, 2, 8, 2}));
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("a b").ids), "a b");
   EXPECT_EQ((Ids{tokenizer.cls_id(), tokenizer.pad_id(), tokenizer.sep_id(), tokenizer.unk_id(),
@@ -233,6 +276,8 @@ TEST(SentencePieceTest, RefusesFilesThatAreNotWhole) {
   EXPECT_EQ(
       with([](auto& model) { model.normalizer(2, "x"); }),
       "spm.model: precompiled_charsmap: must begin with the size of its double array, got 0 in 1 bytes");
+  EXPECT_EQ(with([](auto& model) { model.denormalizer(2, "x"); }),
+            "spm.model: denormalizer_spec must have no map of characters");
   EXPECT_EQ(with([](auto& model) { model.trainer(3, 2); }, {{"tokenizer_class", "T5Tokenizer"}}),
             "spm.model: model_type must be 1 (unigram) for T5Tokenizer, got 2");
   EXPECT_EQ(

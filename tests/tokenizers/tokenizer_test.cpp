@@ -111,6 +111,14 @@ TEST(TokenizerTest, TakesAddedTokensThatRepeatTheVocabulary) {
   }
 }
 
+TEST(TokenizerTest, NewAddedTokensAreFoundInNormalisedTexts) {
+  const TemporaryFolder folder;
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nred\n");
+  folder.write("added_tokens.json", R"({"Foo": 5})");
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("red fOO").ids,
+            (std::vector<std::int64_t>{2, 4, 5, 3}));
+}
+
 TEST(TokenizerTest, TakesALengthThatIsWrittenAsAFraction) {
   const TemporaryFolder folder;
   fs::copy(data + "/tokenizer/vocab_uncased.txt", folder.path("vocab.txt"));
@@ -421,6 +429,8 @@ TEST(TokenizerTest, RefusesArgumentsThatCannotBe) {
             "Tokenizer: texts[1] must be UTF-8, got an invalid byte at 14");
   EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(texts, std::vector<std::string>{"a"}); }),
             "Tokenizer: there must be as many second texts as texts, got 1 for 2");
+  EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(std::vector<std::string>{"a"}, texts); }),
+            "Tokenizer: there must be as many second texts as texts, got 2 for 1");
   const char byte = 'a';
   EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(std::string_view(&byte, std::size_t{1} << 32)); }),
             "Tokenizer: the text must have at most 4294967295 bytes, got 4294967296");
@@ -467,11 +477,17 @@ TEST(TokenizerTest, FindsAddedTokens) {
   EXPECT_EQ(plain_tokens(normalized, "FOO red"), (Tokens{"foo", "red"}));
   EXPECT_EQ(normalized.encode("foo").ids[1], normalized.token_to_id("Foo"));
   const Tokenizer word = from_json(with_added("Foo", {{"single_word", true}}));
-  EXPECT_EQ(plain_tokens(word, "Foo. xFoo"), (Tokens{"Foo", ".", "x", "##f", "##oo"}));
+  EXPECT_EQ(plain_tokens(word, "Foo. xFoo Foox"), (Tokens{"Foo", ".", "x", "##f", "##oo", "foo", "##x"}));
+  const Tokenizer split = from_json(with_added("zq", {{"single_word", true}}));
+  EXPECT_EQ(plain_tokens(split, "zq zqx"), (Tokens{"zq", "z", "##q", "##x"})) << "the model has no zq";
   const Tokenizer stripped = from_json(with_added("Foo", {{"lstrip", true}, {"rstrip", true}}));
   const Encoding encoding = stripped.encode("red  Foo\t\u3000old");
   EXPECT_EQ(tokens_of(stripped, encoding), (Tokens{"[CLS]", "red", "Foo", "old", "[SEP]"}));
   EXPECT_EQ(json(encoding.offsets), json({{0, 0}, {0, 3}, {3, 10}, {10, 13}, {0, 0}}));
+  json blank = with_added("Foo", {{"rstrip", true}});
+  blank["added_tokens"].push_back(
+      added(blank["added_tokens"].back()["id"].get<std::int64_t>() + 1, " ", {{"lstrip", true}}));
+  EXPECT_EQ(plain_tokens(from_json(blank), "Foo old"), (Tokens{"Foo", "old"})) << "the blank is taken";
 }
 
 TEST(TokenizerTest, FollowsATemplate) {
@@ -571,6 +587,10 @@ TEST(TokenizerTest, RefusesPartsThatItDoesNotKnow) {
               t["decoder"] = {{"type", "Sequence"}, {"decoders", json::array()}};
             }),
             "decoder.decoders must be decoders, got an array");
+  EXPECT_EQ(bert([](json& t) {
+              t["decoder"] = {{"type", "Strip"}, {"content", "ab"}, {"start", 1}, {"stop", 0}};
+            }),
+            "decoder.content must be one character, got \"ab\"");
   EXPECT_EQ(bert([](json& t) { t["version"] = "2.0"; }), "version must be 1.0, got \"2.0\"");
   EXPECT_EQ(bert([](json& t) { t.erase("model"); }), "model is missing");
   EXPECT_EQ(bert([](json& t) { t["normalizer"].erase("clean_text"); }), "normalizer: clean_text is missing");
@@ -772,6 +792,7 @@ TEST(TokenizerTest, ReadsVocabTxtAsTheLibraryDoes) {
       "cls_token": {"content": "[CLS]", "lstrip": true}, "additional_special_tokens": ["old"]})");
   const Tokenizer tokenizer = Tokenizer::from_folder(folder.path(""));
   EXPECT_EQ(tokenizer.encode("red old").ids, (std::vector<std::int64_t>{2, 6, 5, 3}));
+  EXPECT_EQ(tokenizer.encode("RED old").ids, (std::vector<std::int64_t>{2, 6, 5, 3})) << "in lower case";
   EXPECT_EQ(tokenizer.decode(std::vector<std::int64_t>{6, 5}), "red");
   EXPECT_EQ(tokenizer.size(), 6U);
   EXPECT_THROW(tokenizer.token(4), IndexError);

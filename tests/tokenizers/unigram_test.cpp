@@ -80,6 +80,8 @@ TEST(UnigramTest, RepeatedTokensCountForTheScoreOfWhatIsUnknown) {
   tokenizer["model"]["vocab"] =
       json::parse(R"([["<unk>", 0], ["\u2581", -2], ["\u00e9a", -20], ["b", -100], ["b", -20], ["ab", -1]])");
   EXPECT_EQ(read(tokenizer).encode("\u00e9ab").ids, (Ids{1, 2, 4}));
+  tokenizer["model"]["vocab"] = json::parse(R"([["<unk>", 0], ["\u2581", -1], ["ab", -25], ["b", -1]])");
+  EXPECT_EQ(read(tokenizer).encode("ab").ids, (Ids{1, 2})) << "what is unknown is below the rarest token";
 }
 
 TEST(UnigramTest, PrependsABlankAsItIsTold) {
@@ -94,6 +96,8 @@ TEST(UnigramTest, PrependsABlankAsItIsTold) {
   const json old = {
       {"type", "Metaspace"}, {"replacement", "\u2581"}, {"str_rep", "\u2581"}, {"add_prefix_space", false}};
   EXPECT_EQ(read(small_unigram(old)).encode("ab").ids, (Ids{4}));
+  EXPECT_EQ(read(small_unigram({{"type", "Metaspace"}, {"replacement", "\u2581"}})).encode("ab").ids,
+            (Ids{5, 3}));
 }
 
 TEST(UnigramTest, RefusesWhatIsNotWhole) {
@@ -132,6 +136,7 @@ TEST(UnigramTest, RefusesCharacterMapsThatAreNotWhole) {
   EXPECT_EQ(refusal(""), place + "must begin with the size of its double array, got 0 in 0 bytes");
   EXPECT_EQ(refusal("/////w=="),
             place + "must begin with the size of its double array, got 4294967295 in 4 bytes");
+  EXPECT_EQ(refusal("AgAAAAAA"), place + "must begin with the size of its double array, got 2 in 6 bytes");
   EXPECT_EQ(refusal("BAAAAAAAAAD/"), place + "the texts behind its double array must be UTF-8");
   // A double array whose only unit leads out of it.
   json tokenizer = small_unigram(metaspace());

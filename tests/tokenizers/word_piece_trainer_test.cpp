@@ -75,6 +75,8 @@ TEST(WordPieceTrainerTest, TextsAreNormalisedAndSplitAsTheTokenizerDoes) {
   EXPECT_EQ(trained({"\tÉté été.", "ETE\n"}), (Tokens{".", "e", "t", "##e", "##t", "et", "ete"}));
   EXPECT_EQ(trained({"Été été"}, {.lowercase = false}), (Tokens{"t", "É", "é", "##t", "##é", "##té"}))
       << "capitals and accents stay";
+  EXPECT_EQ(trained({std::string(101, 'x') + " ab ab"}), (Tokens{"a", "b", "##b", "ab"}))
+      << "too long a word";
   EXPECT_EQ(trained({"黑猫 a.a a.a"}), (Tokens{".", "a", "猫", "黑"})) << "each of these is a word";
 }
 
