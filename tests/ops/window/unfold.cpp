@@ -177,8 +177,8 @@ void draw_fold(Drawing& d) {
 const Draws draws{{"unfold", draw_unfold}, {"fold", draw_fold}};
 
 TEST(UnfoldTest, FoldOfUnfoldCountsTheWindows) {
-  const Variable<float> plane(xgrad::ones<float>({1, 3, 3}));
-  EXPECT_EQ(fold(unfold(plane, 2), 3, 2).value(), (Array<float>{{{1, 2, 1}, {2, 4, 2}, {1, 2, 1}}}));
+  const Variable<float> ones(Array<float>(Shape{1, 3, 3}, 1.0f));
+  EXPECT_EQ(fold(unfold(ones, 2), 3, 2).value(), (Array<float>{{{1, 2, 1}, {2, 4, 2}, {1, 2, 1}}}));
 }
 
 }  // namespace xgrad_tests::unfold_rows
