@@ -59,7 +59,7 @@ TEST(DecoderTokenizerTest, OlderFilesGiveTheSame) {
     const auto encoding = older.encode(text);
     EXPECT_EQ(encoding.ids, tokenizer.encode(text).ids);
     EXPECT_EQ(encoding.offsets, tokenizer.encode(text).offsets);
-    EXPECT_EQ(older.decode(encoding.ids), one.at("skipped"));
+    EXPECT_EQ(json(older.decode(encoding.ids)), one.at("skipped"));
   }
   EXPECT_EQ(older.unk_id(), tokenizer.unk_id());
 }

@@ -91,8 +91,9 @@ class LibraryCases {
     }
     const std::string rest = stream.finish();
     const std::string name = "stream of " + one.at("ids").dump();
-    note_(name, same && is_valid && (!one.contains("rest") || one.at("rest") == rest));
-    if (!one.contains("differs") && !one.contains("error")) note_(name + ": whole", all + rest == decoded);
+    note_(name, same && is_valid && (!one.contains("rest") || one.at("rest") == json(rest)));
+    if (!one.contains("differs") && !one.contains("error"))
+      note_(name + ": whole", json(all + rest) == decoded);
   }
 
   /// The text of a chat.
