@@ -98,6 +98,8 @@ TEST_F(CrossEncoderTest, OrderAndBatchesDoNotMatter) {
   EXPECT_EQ(xgrad::to_string(encoder(Texts(), Texts()).shape()), "(0, 1)");
   EXPECT_EQ(message_of<ValueError>([&] { encoder(texts, Texts{"a"}); }),
             "CrossEncoder: there must be as many second texts as texts, got 1 and 4");
+  EXPECT_EQ(message_of<ValueError>([&] { encoder(Texts{"a"}, texts); }),
+            "CrossEncoder: there must be as many second texts as texts, got 4 and 1");
   EXPECT_EQ(message_of<ValueError>([&] { encoder(texts, seconds, {.batch_size = 0}); }),
             "CrossEncoder: batch_size must be at least 1, got 0");
 

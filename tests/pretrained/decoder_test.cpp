@@ -190,6 +190,23 @@ TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
             std::string::npos);
 }
 
+TEST(DecoderFolderTest, BiasesOfAttentionAreThoseOfAllItsLayers) {
+  for (const CausalFamily family : {CausalFamily::llama, CausalFamily::qwen3}) {
+    const NewFolder folder(family);
+    folder.configure([](nlohmann::json& config) { config["attention_bias"] = true; });
+    const CausalConfig config = CausalConfig::from_folder(folder.path());
+    EXPECT_TRUE(config.query_bias);
+    EXPECT_TRUE(config.output_bias);
+  }
+}
+
+TEST(DecoderFolderTest, ConfigsThatCannotBeAreRefused) {
+  CausalConfig config = small(CausalFamily::qwen2);
+  config.slides = {true};
+  EXPECT_EQ(message_of<ValueError>([&] { config.check(); }),
+            "CausalConfig: layer_types must have num_hidden_layers types, got 1 and 2");
+}
+
 TEST(DecoderFolderTest, TheFamilyIsToldByTheClass) {
   const NewFolder folder(CausalFamily::gpt2);
   const Array<float> expected = logits(folder.path());

@@ -452,6 +452,7 @@ TEST(ModelFolderTest, AnswersHaveTwoLabels) {  // or transformers refuses the fo
   save_folder(model, folder.path("saved"));
   const auto config = nlohmann::json::parse(read_bytes(folder.path("saved/config.json")));
   EXPECT_EQ(config.at("id2label"), (nlohmann::json{{"0", "LABEL_0"}, {"1", "LABEL_1"}}));
+  EXPECT_EQ(config.at("label2id"), (nlohmann::json{{"LABEL_0", 0}, {"LABEL_1", 1}}));
 }
 
 TEST(ModelFolderTest, WithTiedWeightsTheEmbeddingWins) {
@@ -580,6 +581,7 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
             "n_heads must divide dim, got 3 and 32");
   EXPECT_EQ(refusal("pad_token_id", 121), "pad_token_id must be a whole number from 0 to 120, got 121");
   EXPECT_EQ(refusal("hidden_dropout_prob", -1), "hidden_dropout_prob must be a number from 0 to 1, got -1");
+  EXPECT_EQ(refusal("hidden_dropout_prob", 1.5), "hidden_dropout_prob must be a number from 0 to 1, got 1.5");
   EXPECT_EQ(refusal("id2label", nlohmann::json::object()),
             "id2label must be 1 to 100000 labels, got an object");
   EXPECT_EQ(refusal("id2label", {{"1", "x"}}), "id2label: 0 is missing");
@@ -1000,6 +1002,10 @@ TEST(PretrainedTest, ActivationsAreTheirFormulas) {
                 0.5 * x * (1 + std::tanh(x * 0.7978845608 * (1 + 0.044715 * x * x))), 1e-15);
     EXPECT_EQ(at(HiddenAct::relu), std::max(x, 0.0));
     EXPECT_NEAR(at(HiddenAct::silu), x / (1 + std::exp(-x)), 1e-15);
+    for (const auto& [name, act] : detail::activation_names())
+      EXPECT_NEAR(detail::gated_activation(act, Variable<double>(x), Variable<double>(1.5)).item(),
+                  at(act) * 1.5, 1e-15)
+          << name;
   }
 }
 

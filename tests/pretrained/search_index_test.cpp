@@ -122,6 +122,8 @@ TEST_F(SearchIndexTest, IsMadeAgainForWhatHasChanged) {
   copy_.write("1_Pooling/config.json",
               R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})");
   expect_again({.prompt = "the "}, "model");
+  copy_.write("vocab.txt", read_bytes(copy_.path("vocab.txt")) + "more\n");
+  expect_again({.prompt = "the "}, "model");
 }
 
 TEST_F(SearchIndexTest, TextsHaveThePromptForDocuments) {
@@ -225,7 +227,7 @@ TEST_F(SearchIndexTest, BrokenIndicesAreRefused) {
             path_ + ": places must begin at a multiple of 8 bytes");
 
   for (const Ids& outside : {Ids{{0, 0, 8}}, Ids{{1, -1, 8}}, Ids{{1, 0, -1}}, Ids{{1, 0, 40}},
-                             Ids{{1, 40, 0}}, Ids{{1, 1, INT64_MAX}}}) {
+                             Ids{{1, 30, 10}}, Ids{{1, 40, 0}}, Ids{{1, 1, INT64_MAX}}}) {
     const Array<float> vector{{1, 2}};
     const Array<double> length{1};
     xgrad::write_safetensors(
