@@ -120,10 +120,24 @@ TEST(LessonWalkTest, AnEditChangesItsNumberAndWhatFollows) {
   EXPECT_EQ(value_of(after.at("K")), value_of(before.at("K")));
 }
 
+TEST(LessonWalkTest, TheLossIsOfTheWordThatIsAskedFor) {
+  for (const std::size_t asked : {std::size_t{1}, std::size_t{4}}) {
+    const auto tensors = tensors_of({.asked = asked});
+    const xgrad::Array<float> logits = value_of(tensors.at("logits"));
+    const auto id = static_cast<std::size_t>(elements<std::int64_t>(tensors.at("ids").at("value"))[asked]);
+    double sum = 0;
+    for (std::size_t word = 0; word < logits.shape()[1]; ++word)
+      sum += std::exp(static_cast<double>(logits(asked, word)));
+    EXPECT_NEAR(value_of(tensors.at("loss")).data()[0],
+                std::log(sum) - static_cast<double>(logits(asked, id)), 1e-5);
+  }
+}
+
 TEST(LessonWalkTest, RefusesWhatCannotBe) {
   const auto refusal = [](const WalkSettings& settings) {
     return message_of<xgrad::ValueError>([&] { walk(settings); });
   };
+  EXPECT_EQ(refusal({.words = std::vector<std::string>(10, "my"), .d_model = 8}), "no exception");
   EXPECT_EQ(refusal({.words = {}}), "The sentence must have 1 to 10 words, and has 0.");
   EXPECT_EQ(refusal({.words = std::vector<std::string>(11, "my")}),
             "The sentence must have 1 to 10 words, and has 11.");
@@ -229,6 +243,7 @@ TEST(LessonTrainingTest, RefusesWhatCannotBe) {
   EXPECT_EQ(refusal({.layers = 9}), "There must be 1 to 8 layers, and are 9.");
   EXPECT_EQ(refusal({.steps = 0}), "There must be 1 to 100000 steps, and are 0.");
   EXPECT_EQ(refusal({.lr = std::nan("")}), "The learning rate must be above 0 and at most 10, and is nan.");
+  EXPECT_EQ(refusal({.lr = 11}), "The learning rate must be above 0 and at most 10, and is 11.");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { Training({}).look(6); }),
             "There are 6 words to hide, and none at 6.");
 }
@@ -251,6 +266,8 @@ TEST(LessonTest, AnswersRequests) {
   EXPECT_EQ(rest.at("losses").size(), 1u) << "as many as are left";
   EXPECT_EQ(rest.at("finished"), true);
   EXPECT_EQ(rest.at("report").at("runs").at(0).at("steps"), json{3});
+  const json& guesses = rest.at("report").at("runs").at(0).at("predictions");
+  EXPECT_EQ(guesses.at(0).at("snapshots").at(0).at("answers").size(), 3u);
 
   Training training({.seed = 1, .steps = 3});
   EXPECT_EQ(two.at("losses"), (json{training.step().loss, training.step().loss}));

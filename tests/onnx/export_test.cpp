@@ -261,6 +261,12 @@ TEST_F(OnnxRefusalTest, WhatCanBeExportedIs) {
   EXPECT_LE(deviation(y, f(x).value()), 1e-6);
   EXPECT_EQ((*graph.inputs()[0].shape)[0].name, "batch");
   EXPECT_EQ((*graph.outputs()[0].shape)[1].fixed, 9U);
+  EXPECT_EQ((*graph.outputs()[0].shape)[0].name, "batch");
+}
+
+TEST_F(OnnxRefusalTest, AxesOfOutputsHaveTheNamesOfTheirLengths) {
+  save([](const Variable<float>& x) { return xgrad::cat({x, x}); });
+  EXPECT_EQ((*Graph<float>(path_).outputs()[0].shape)[0].name, "") << "twice the batch";
 }
 
 /// What encoders of today are made of.
@@ -398,6 +404,52 @@ TEST_F(OnnxRefusalTest, LengthsThatAreBakedInAreNamed) {
             "onnx::save: cannot export 'slice', whose start is 1 and 2");
 }
 
+TEST_F(OnnxRefusalTest, ConstantsOfOneCallOnlyAreNoOnes) {
+  EXPECT_EQ(error([&](const Variable<float>& x) {
+              Array<float> numbers = xt::ones<float>({x.shape(0), std::size_t{4}});
+              if (x.shape(0) == 5) numbers(0, 1) = 0.3F;
+              return x + Variable<float>(numbers);
+            }),
+            "onnx::save: cannot export 'add', a constant (2, 4) that changes with the lengths");
+}
+
+TEST_F(OnnxRefusalTest, TheSameOpsAreComputedForAllLengths) {
+  EXPECT_EQ(error([](const Variable<float>& x) {
+              Variable<float> y = x;
+              for (std::size_t i = 0; i < x.shape(0); ++i) y = y * 2;
+              return y;
+            }),
+            "onnx::save: the model must compute the same ops for all lengths, it called 2 and 5");
+  EXPECT_EQ(error([](const Variable<float>& x) { return x.shape(0) == 2 ? exp(x) : tanh(x); }),
+            "onnx::save: cannot export 'exp', which becomes another op for other lengths: tanh");
+  EXPECT_EQ(
+      error([](const Variable<float>& x) {
+        return x.shape(0) == 2 ? reshape(x, {-1}) : reshape(x, {1, -1});
+      }),
+      "onnx::save: cannot export 'reshape', a shape (8) that became (1, 20); the output \"y\", which has "
+      "another number of axes for other lengths");
+}
+
+TEST_F(OnnxRefusalTest, WhatOperatorsLackIsNamed) {
+  const std::string begin = "onnx::save: cannot export '";
+  EXPECT_EQ(error([](const Variable<float>& x) { return adaptive_avg_pool1d(x, 3); }),
+            begin + "adaptive_avg_pool1d', whose windows of 4 elements differ");
+  EXPECT_EQ(error([](const Variable<float>& x) { return avg_pool1d(x, 2, {.ceil_mode = true}); }),
+            begin + "avg_pool1d', with ceil_mode");
+  EXPECT_EQ(error([](const Variable<float>& x) { return xgrad::norm(x, 0, xgrad::Dims{1}); }),
+            begin + "norm', whose ord is 0");
+  EXPECT_EQ(error([](const Variable<float>& x) { return roll(x, 1, 0); }),
+            begin + "roll', along an axis of a variable length");
+  EXPECT_EQ(error([](const Variable<float>& x) {
+              const Variable<float> weight(Array<float>{{1, 2}, {3, 4}});
+              const Variable<float> none;
+              return rnn(reshape(x, {-1, 2, 2}), none, {{weight, weight, none, none}},
+                         xgrad::Nonlinearity::tanh, {.lengths = Ids{2, 1}})
+                  .h;
+            }),
+            begin + "rnn', of sequences of different lengths; 'index_add', which has no ONNX operator");
+}
+
 TEST_F(OnnxRefusalTest, OutputsMustBeMadeOfOps) {
   EXPECT_EQ(error([&](const Variable<float>& x) { return Variable<float>(2 * x.value()); }),
             "onnx::save: cannot export the output \"y\", which no op of the model computed");
@@ -409,6 +461,10 @@ TEST_F(OnnxRefusalTest, WhatDependsOnValuesIsFoundByTheThirdCall) {
   EXPECT_TRUE(text.starts_with("onnx::save: the output \"y\" of the file differs from the model's by "))
       << text;
   EXPECT_FALSE(std::filesystem::exists(path_));
+  calls = 0;
+  const std::string of_nan = error([&](const Variable<float>& x) { return ++calls > 2 ? x * NAN : x * 3; });
+  EXPECT_TRUE(of_nan.starts_with("onnx::save: the output \"y\" of the file differs from the model's by inf"))
+      << of_nan;
 }
 
 TEST_F(OnnxRefusalTest, AFileThatIsThereStaysWhenASaveFails) {

@@ -44,7 +44,12 @@ ExportedFunctions<T> exported_functions() {
       {"asinh", [](const V& x) { return asinh(x); }},
       {"atan", [](const V& x) { return atan(x); }},
       {"atanh", [](const V& x) { return atanh(tanh(x) * T(0.9)); }},
+      {"attention",
+       [](const V& x) {
+         return scaled_dot_product_attention(x, x, x, matmul(x, transpose(x, 1, 2)), {.is_causal = true});
+       }},
       {"celu", [](const V& x) { return celu(x, T(0.5)); }},
+      {"clamp", [](const V& x) { return clamp(x, T(-0.5), T(0.75)); }},
       {"cosh", [](const V& x) { return cosh(x); }},
       {"cumsum", [](const V& x) { return cumsum(x, 1); }},
       {"elu", [](const V& x) { return elu(x, T(1.25)); }},
@@ -60,8 +65,13 @@ ExportedFunctions<T> exported_functions() {
       {"index", [](const V& x) { return index(x, all, range(-1), range(1, 7, 2)); }},
       {"index_elements", [](const V& x) { return index(x, -1, range(-2), 3); }},
       {"index_whole", [](const V& x) { return index(x, range(0, 1), all, range(5)); }},
+      {"layer_norm",
+       [](const V& x) {
+         return layer_norm(reshape(x, {static_cast<std::ptrdiff_t>(x.shape(0)), -1, 2, 4}), {2, 4}, {}, {});
+       }},
       {"leaky_relu", [](const V& x) { return leaky_relu(x, T(0.25)); }},
       {"log_sigmoid", [](const V& x) { return log_sigmoid(x); }},
+      {"log_softmax", [](const V& x) { return log_softmax(x, -1); }},
       {"logsumexp",
        [](const V& x) {
          return logsumexp(x * 30, {0, 2});
@@ -86,11 +96,21 @@ ExportedFunctions<T> exported_functions() {
        [](const V& x) {
          return roll(x, {3, -11}, {2, 2});
        }},
+      {"rotary",
+       [](const V& x) {
+         const RotaryTables<T> tables = rotary_tables<T>({.dim = 4}, 20);
+         return rotary(x, narrow(tables.cos, 0, 0, x.shape(1)), narrow(tables.sin, 0, 0, x.shape(1)));
+       }},
+      {"rsqrt", [](const V& x) { return rsqrt(square(x) + 1); }},
       {"scatter_add", [](const V& x) { return scatter_add(x, 2, counted_places(x, 3), narrow(x, 2, 0, 3)); }},
       {"selu", [](const V& x) { return selu(x); }},
       {"sinh", [](const V& x) { return sinh(x); }},
       {"softplus", [](const V& x) { return softplus(x * 9) + softplus(x, 2); }},
       {"softsign", [](const V& x) { return softsign(x); }},
+      {"stack",
+       [](const V& x) {
+         return stack({x, x * 2}, 2);
+       }},
       {"std", [](const V& x) { return xgrad::std(x, {2}); }},
       {"tan", [](const V& x) { return tan(tanh(x)); }},
       {"tril", [](const V& x) { return tril(x, -1); }},

@@ -168,20 +168,30 @@ TEST_F(OnnxFusionTest, SumsThatStretchAreNormalized) {
             "layer_norm");
 }
 
+/// What else attention can be told.
+struct Spelled {
+  std::int64_t axis = -1;  // of the softmax
+  double lowest = -3.4e38;
+  std::vector<std::int64_t> joined = {0, 0, -1};
+  std::string scale = "";
+};
+
 /// Attention in two heads as the exporter writes it.
-std::string attention(Net& net, const Names& qkv, const std::string& mask, const std::string& bias = "") {
+std::string attention(Net& net, const Names& qkv, const std::string& mask, const std::string& bias = "",
+                      const Spelled& how = {}) {
   const std::string heads = net.integers({0, 0, 2, -1});
   const auto split = [&](const std::string& x, const std::vector<std::int64_t>& perm) {
     return net.transposed(net.node("Reshape", {x, heads}), perm);
   };
   const std::string q = split(qkv[0], {0, 2, 1, 3}), k = split(qkv[1], {0, 2, 3, 1}),
                     v = split(qkv[2], {0, 2, 1, 3});
-  std::string s = net.node("Mul", {net.node("MatMul", {q, k}), net.number(0.5)});
+  std::string s =
+      net.node("Mul", {net.node("MatMul", {q, k}), how.scale.empty() ? net.number(0.5) : how.scale});
   if (!bias.empty()) s = net.node("Add", {s, bias});
-  if (!mask.empty()) s = net.node("Where", {mask, s, net.number(-3.4e38)});
-  s = net.node("Softmax", {s}, {ModelBuilder::attribute("axis", -1)});
+  if (!mask.empty()) s = net.node("Where", {mask, s, net.number(how.lowest)});
+  s = net.node("Softmax", {s}, {ModelBuilder::attribute("axis", how.axis)});
   const std::string y = net.transposed(net.node("MatMul", {s, v}), {0, 2, 1, 3});
-  return net.node("Reshape", {y, net.integers({0, 0, -1})});
+  return net.node("Reshape", {y, net.integers(how.joined)});
 }
 
 TEST_F(OnnxFusionTest, Attention) {
@@ -308,7 +318,7 @@ enum class Spelling { single_operators, to_float, one_operator, between_quantiza
 /// outputs.
 struct IntegerProduct {
   Spelling spelling = Spelling::single_operators;
-  std::int64_t type = 2, rows = 70, cols = 37;  // of UINT8
+  std::int64_t type = 2, rows = 70, cols = 37, bias_length = 37;  // of UINT8
   bool by_columns = false, has_zero_point = true, has_bias = true;
 
   ModelBuilder model(bool is_apart) const {
@@ -333,7 +343,7 @@ struct IntegerProduct {
         "w_zero", type, dims,
         has_zero_point ? bytes(each, 31) : std::string(static_cast<std::size_t>(each), '\0')));
     model.floats("w_scale", dims, floats(each));
-    model.floats("bias", {cols}, floats(cols));
+    model.floats("bias", {bias_length}, floats(bias_length));
     Names made;
     const auto node = [&](const std::string& op, const Names& inputs, const Names& outputs,
                           const std::vector<MessageWriter>& attributes = {}, const std::string& domain = "") {
@@ -481,6 +491,62 @@ TEST_F(OnnxFusionTest, AMaskThatStretchesTheBatch) {
   const std::string x = net.input("x", {1, 2, 4});
   const std::string mask = net.mask("mask", Mask{{{{true, false}}}, {{{true, true}}}});
   EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "reshape");
+}
+
+TEST_F(OnnxFusionTest, WhatIsAlmostAttention) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string mask = net.mask("mask", Mask{{{{true, true, false}}}, {{{true, false, false}}}});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, "", "", {.axis = -2})), "reshape");
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask, "", {.lowest = -10})), "reshape");
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, "", "", {.joined = {2, 12}})), "reshape");
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, "", "", {.scale = net.weight({1})})), "reshape");
+  const std::string one = net.input("one", {1, 3, 4});
+  EXPECT_EQ(net.made_by(attention(net, {x, one, one}, "")), "reshape");
+}
+
+TEST_F(OnnxFusionTest, WhatIsAlmostGelu) {
+  const std::string x = net.input("x", {3, 4});
+  const auto gelu_of = [&](const std::string& factor, double divisor) {
+    const std::string erf = net.node("Erf", {net.node("Div", {x, net.number(divisor)})});
+    const std::string inner = net.node("Mul", {factor, net.node("Add", {erf, net.number(1)})});
+    return net.node("Mul", {inner, net.number(0.5)});
+  };
+  EXPECT_EQ(net.made_by(gelu_of(x, 1.5)), "mul");
+  EXPECT_EQ(net.made_by(gelu_of(x, std::sqrt(2.0))), "gelu");
+  EXPECT_EQ(net.made_by(gelu_of(net.input("z", {3, 4}), std::sqrt(2.0))), "mul");
+}
+
+TEST_F(OnnxFusionTest, WhatIsAlmostAnotherPattern) {
+  const std::string x = net.input("x", {3, 4});
+  EXPECT_EQ(net.made_by(net.node("MatMul", {x, net.transposed(net.weight({4, 4}), {0, 1})})), "matmul");
+  const std::string nan = net.node("Log", {net.node("Neg", {net.node("Abs", {x})})});
+  EXPECT_EQ(net.made_by(net.node("Where", {net.node("IsNaN", {nan}), net.number(0), x})), "where");
+}
+
+TEST(OnnxIntegerProductTest, WhatElseIsReadStays) {
+  const Array<float> x = xgrad::normal<float>({2, 3, 70});
+  ModelBuilder model = IntegerProduct{}.model(false);
+  model.output("q_scale");
+  const std::string bytes = model.bytes();
+  const Graph<float> graph("model", std::as_bytes(std::span(bytes)));
+  EXPECT_EQ(integer_product(graph, x), integer_product(IntegerProduct{}.graph(false), x));
+  const IntegerProduct one_bias{.bias_length = 1};
+  EXPECT_EQ(integer_product(one_bias.graph(false), x), integer_product(one_bias.graph(true), x));
+}
+
+/// Columns are no embeddings.
+TEST(OnnxPaddingTest, ColumnsOfATableWithARowOfZeros) {
+  ModelBuilder model;
+  model.floats("table", {3, 2}, {1, 0, 0, 0, 5, 6});
+  model.input("ids", 7, {-1});
+  model.node("Gather", {"table", "ids"}, {"y"}, {ModelBuilder::attribute("axis", 1)});
+  model.output("y");
+  const std::string bytes = model.bytes();
+  const Graph<T> graph("model", std::as_bytes(std::span(bytes)));
+  const Variable<T> y = std::get<Variable<T>>(graph({{"ids", xgrad::Ids{1, 0}}}).at("y"));
+  EXPECT_EQ(y.value(), (Array<T>{{0, 1}, {0, 0}, {6, 5}}));
+  sum(y).backward();
+  EXPECT_EQ(graph.parameters()[0].grad().value(), (Array<T>{{1, 1}, {1, 1}, {1, 1}}));
 }
 
 }  // namespace fusion_test

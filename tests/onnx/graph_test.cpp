@@ -253,12 +253,171 @@ TEST_F(OnnxFileTest, AttributesWithoutAValueAreZeroOrEmpty) {
   model_.floats("w", {2}, {1, 2});
   model_.node("Gelu", {"w"}, {"y"}, {ModelBuilder::attribute_of_type("approximate", 3)});
   EXPECT_EQ(error(), "Gelu \"makes_y\": approximate must be none or tanh, got \"\"");
+  model_ = {};
+  model_.floats("w", {2}, {1, 2});
+  model_.node("Neg", {"w"}, {"y"}, {ModelBuilder::attribute("", 1)});
+  EXPECT_EQ(error(), "an attribute has no name");
 }
 
 TEST_F(OnnxFileTest, InputsMustBeTensors) {
   add();
-  model_.input_of_type("z", 4);
-  EXPECT_EQ(error(), "\"z\": sequences, maps, optionals and sparse tensors are not supported");
+  const ModelBuilder without = model_;
+  for (const std::uint64_t type : {4, 5, 8, 9}) {
+    model_ = without;
+    model_.input_of_type("z", type);
+    EXPECT_EQ(error(), "\"z\": sequences, maps, optionals and sparse tensors are not supported") << type;
+  }
+  model_ = without;
+  model_.field(15, MessageWriter());
+  EXPECT_EQ(error(), "sparse initializers are not supported");
+}
+
+TEST_F(OnnxFileTest, OfOperatorSetsThatOfOnnxCounts) {
+  add();
+  model_.microsoft_opset = 1;
+  EXPECT_EQ(graph().operators().at("Add"), 1U);
+  model_.opset = 0;
+  EXPECT_EQ(error(), "the version of ONNX's operators is missing (opset_import)");
+}
+
+TEST_F(OnnxFileTest, InitializersMayAlsoBeInputs) {
+  add();
+  model_.input("w", 1, {2});
+  EXPECT_EQ(graph().inputs().size(), 1U);
+  EXPECT_EQ(xgrad::onnx::describe(path()).inputs.size(), 1U);
+}
+
+TEST_F(OnnxFileTest, ThereAreAsManyOutputsAsAnOperatorHas) {
+  model_.node("Add", {"x", "w"}, {"y", "z"});
+  EXPECT_EQ(message_of<ValueError>([&] {
+              graph()({{"x", Variable<float>(Array<float>{{1, 2}})}});
+            }),
+            "Add \"makes_y\": there are 1 results, the graph asks for 2");
+}
+
+TEST_F(OnnxFileTest, StatisticsOfNormsAreNoParameters) {
+  for (const char* name : {"scale", "bias", "mean", "variance"}) model_.floats(name, {2}, {1, 1});
+  model_.node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, {"z"});
+  model_.node("Add", {"z", "mean"}, {"y"});
+  const auto names = [](const auto& named) {
+    std::vector<std::string> all;
+    for (const auto& one : named) all.push_back(one.first);
+    return all;
+  };
+  EXPECT_EQ(names(graph().named_parameters()), (std::vector<std::string>{"w", "scale", "bias", "mean"}))
+      << "the mean is added, too";
+  EXPECT_EQ(names(graph().named_buffers()), std::vector<std::string>{"variance"});
+}
+
+TEST_F(OnnxFileTest, ErrorsBeginWithTheModuleThatRuns) {
+  struct Holder : xgrad::Module<float> {
+    explicit Holder(const Graph<float>& of) : Module("Holder"), inner(this->child("inner", of)) {}
+    Values<float> operator()(const Values<float>& given) const {
+      const auto scope = this->scope();
+      return inner(given);
+    }
+    Graph<float> inner;
+  };
+  model_.floats("v", {3}, {1, 2, 3});
+  model_.node("Add", {"x", "v"}, {"y"});
+  const Holder holder(graph());
+  const std::string text = message_of<ShapeError>([&] {
+    holder({{"x", Variable<float>(Array<float>{{1, 2}})}});
+  });
+  EXPECT_TRUE(text.starts_with("inner: Add \"makes_y\": add: ")) << text;
+}
+
+// ---- Branches ----
+
+/// An If of the condition c, whose branches are the same unless a test says otherwise.
+class OnnxBranchTest : public OnnxFileTest {
+ protected:
+  OnnxBranchTest() {
+    model_.input("c", 9, {-1});
+    branch_.node("Neg", {"x"}, {"z"});
+    branch_.output("z");
+  }
+
+  void branches(const ModelBuilder& then_branch, const ModelBuilder& else_branch,
+                const std::string& condition = "c", const std::string& y = "y") {
+    model_.node("If", {condition}, {y},
+                {ModelBuilder::attribute("then_branch", then_branch),
+                 ModelBuilder::attribute("else_branch", else_branch)});
+  }
+
+  Array<float> y(const xgrad::Mask& condition) const {
+    const Variable<float> x(Array<float>{{1, 2}});
+    return std::get<Variable<float>>(graph()({{"x", x}, {"c", condition}}).at("y")).value();
+  }
+
+  ModelBuilder branch_;
+};
+
+TEST_F(OnnxBranchTest, TheConditionChooses) {
+  ModelBuilder outer;
+  outer.output("x");
+  branches(branch_, outer);
+  EXPECT_EQ(y(xgrad::Mask{true}), (Array<float>{{-1, -2}}));
+  EXPECT_EQ(y(xgrad::Mask{false}), (Array<float>{{1, 2}})) << "a value of the graph around it";
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              y(xgrad::Mask{true, false});
+            }),
+            "If \"makes_y\": the condition must be one, got (2)");
+  EXPECT_EQ(xgrad::onnx::describe(path()).operators,
+            (std::map<std::string, std::size_t>{{"If", 1}, {"Neg", 1}}));
+}
+
+TEST_F(OnnxBranchTest, ABranchThatIsNeverTakenMayBeAnything) {
+  ModelBuilder other;
+  other.node("Loop", {"x"}, {"z"});
+  other.output("z");
+  model_.initializer(ModelBuilder::tensor("yes", 9, {}, std::string(1, '\1')));
+  branches(branch_, other, "yes");
+  EXPECT_EQ(y(xgrad::Mask{false}), (Array<float>{{-1, -2}}));
+}
+
+TEST_F(OnnxBranchTest, BranchesHaveNoInputs) {
+  ModelBuilder with_input = branch_;
+  with_input.input("i", 1, {1});
+  branches(with_input, branch_);
+  EXPECT_EQ(error(), "If \"makes_y\": then_branch must have no input and 1 outputs");
+}
+
+TEST_F(OnnxBranchTest, BranchesAreNestedSixteenTimesAtMost) {
+  const ModelBuilder around = model_;
+  const auto nest = [&](int depth) {
+    ModelBuilder inner = branch_;
+    for (int i = 1; i < depth; ++i) {
+      ModelBuilder next;
+      next.node(
+          "If", {"c"}, {"z"},
+          {ModelBuilder::attribute("then_branch", inner), ModelBuilder::attribute("else_branch", branch_)});
+      next.output("z");
+      inner = next;
+    }
+    model_ = around;
+    branches(inner, branch_);
+  };
+  nest(16);
+  EXPECT_EQ(y(xgrad::Mask{true}), (Array<float>{{-1, -2}}));
+  nest(17);
+  EXPECT_EQ(error(), "graphs in attributes may be nested 16 deep");
+  model_ = around;
+  for (int i = 0; i < 9; ++i) branches(branch_, branch_, "c", i == 0 ? "y" : "y" + std::to_string(i));
+  EXPECT_EQ(y(xgrad::Mask{true}), (Array<float>{{-1, -2}})) << "so many beside each other";
+}
+
+TEST_F(OnnxBranchTest, FilesWithDoublesAreKnown) {
+  branches(branch_, branch_);
+  EXPECT_FALSE(xgrad::onnx::describe(path()).has_doubles);
+  const ModelBuilder without = model_;
+  model_.node("Cast", {"x"}, {"d"}, {ModelBuilder::attribute("to", 11)});
+  EXPECT_TRUE(xgrad::onnx::describe(path()).has_doubles);
+  model_ = without;
+  ModelBuilder with = branch_;
+  with.node("Cast", {"z"}, {"d"}, {ModelBuilder::attribute("to", 11)});
+  branches(with, branch_, "c", "other");
+  EXPECT_TRUE(xgrad::onnx::describe(path()).has_doubles);
 }
 
 TEST_F(OnnxFileTest, VeryManyInitializersAreRead) {
@@ -297,6 +456,12 @@ TEST_F(OnnxFileTest, TensorsMustHaveTheirBytes) {
   add();
   model_.initializer(ModelBuilder::tensor("v", 1, {2, 3}, "12345678"));
   EXPECT_EQ(error(), "tensor \"v\": (2, 3) of F32 takes 24 bytes, got 8");
+  model_ = {};
+  model_.initializer(ModelBuilder::tensor("v", 1, {1}, "12345678"));
+  EXPECT_EQ(error(), "tensor \"v\": (1) of F32 takes 4 bytes, got 8");
+  model_ = {};
+  model_.initializer(ModelBuilder::tensor("v", 1, std::vector<std::int64_t>(65, 1), "1234"));
+  EXPECT_EQ(error(), "tensor \"v\": a tensor may have 64 axes, got 65");
 }
 
 TEST_F(OnnxFileTest, LengthsMustBePossible) {
@@ -333,6 +498,10 @@ TEST_F(OnnxFileTest, InputsAreChecked) {
               graph({{"x", Variable<float>(Array<float>{1, 2})}});
             }),
             "input \"x\" must have the shape (open, 2), got (2)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              graph({{"x", Variable<float>(Array<float>{{1, 2, 3}})}});
+            }),
+            "input \"x\" must have the shape (open, 2), got (1, 3)");
 }
 
 TEST_F(OnnxFileTest, WhatAnOperatorThrowsBeginsWithItsName) {
@@ -722,6 +891,20 @@ TEST_F(OnnxLimitsTest, AllValuesTogetherAreLimited) {
   EXPECT_EQ(refusal(), "Identity \"makes_z\": all values together would have more than 268435456 elements");
 }
 
+TEST_F(OnnxLimitsTest, ValuesThatNothingReadsAnyMoreDoNotCount) {
+  model_.integers("shape", {1}, {1 << 26});
+  model_.node("ConstantOfShape", {"shape"}, {"v0"}, {[] {
+                MessageWriter attribute;
+                attribute.text(1, "value");
+                attribute.message(5, ModelBuilder::tensor("", 9, {1}, std::string(1, '\1')));
+                attribute.integer(20, 4);
+                return attribute;
+              }()});
+  for (int i = 0; i < 5; ++i) model_.node("Not", {"v" + std::to_string(i)}, {"v" + std::to_string(i + 1)});
+  model_.node("Shape", {"v5"}, {"y"});
+  EXPECT_EQ(std::get<Ids>(graph()({}).at("y")), Ids{1 << 26});
+}
+
 /// What the graph around a branch holds counts, too.
 TEST_F(OnnxLimitsTest, ValuesOfBranchesAreLimitedTogetherWithThoseAround) {
   model_.integers("shape", {1}, {1 << 27});
@@ -841,6 +1024,9 @@ TEST_F(OnnxExternalDataTest, MustBeThere) {
   EXPECT_EQ(error(), "tensor \"v\": external data goes from 4 to 4 + 8, but \"data.bin\" has 8 bytes");
   external("data.bin", "-4", "8");
   EXPECT_EQ(error(), "tensor \"v\": the offset of external data must be a number, got \"-4\"");
+  external("data.bin", "99999999999999999999", "8");
+  EXPECT_EQ(error(),
+            "tensor \"v\": the offset of external data must be a number, got \"99999999999999999999\"");
   external("data.bin", "0", "4");
   EXPECT_EQ(error(), "tensor \"v\": (2) of F32 takes 8 bytes, got 4");
   external("none.bin", "0", "8");

@@ -14,6 +14,7 @@ using xgrad::detail::MessageWriter;
 class ModelBuilder {
  public:
   std::int64_t opset = 17;
+  std::int64_t microsoft_opset = 0;  // that of com.microsoft, if any
 
   void input(const std::string& name, std::int64_t type, const std::vector<std::int64_t>& shape) {
     graph_.message(11, value_info(name, type, shape));
@@ -111,12 +112,20 @@ class ModelBuilder {
     graph_.message(1, writer);
   }
 
+  /// A field of the graph that no other function writes.
+  void field(std::uint64_t number, const MessageWriter& message) { graph_.message(number, message); }
+
   std::string bytes() const {
-    MessageWriter set, model;
+    MessageWriter set, other_set, model;
     set.integer(2, opset);
     model.integer(1, 8);
     model.message(7, graph_);
     model.message(8, set);
+    if (microsoft_opset > 0) {
+      other_set.text(1, "com.microsoft");
+      other_set.integer(2, microsoft_opset);
+      model.message(8, other_set);
+    }
     return {reinterpret_cast<const char*>(model.written().data()), model.written().size()};
   }
 

@@ -192,6 +192,13 @@ TEST_F(OnnxOperatorTest, PartsThatDoNotFit) {
   }
 }
 
+TEST_F(OnnxOperatorTest, TheLastPartMayBeShorter) {
+  begin(18);
+  model_.integers("x", {5}, {1, 2, 3, 4, 5});
+  model_.node("Split", {"x"}, {"first", "y"}, {attribute("num_outputs", 2)});
+  EXPECT_EQ(integers(), (Ids{4, 5}));
+}
+
 TEST_F(OnnxOperatorTest, SlicesOfOldAndNewOperatorSets) {
   begin(9);
   model_.integers("x", {2, 3}, {1, 2, 3, 4, 5, 6});
@@ -302,6 +309,18 @@ TEST_F(OnnxOperatorTest, IntegersAreJoinedWithThoseThatAreThere) {
   EXPECT_EQ(joined("mul"), (Ids{4, 90, 3}));
   EXPECT_EQ(joined("max"), (Ids{4, 9, 3}));
   EXPECT_EQ(joined("min"), (Ids{1, 2, 3}));
+  const auto joined_floats = [&](const char* how) {
+    begin(18);
+    model_.floats("x", {3}, {1, 5, 3});
+    model_.integers("ids", {3}, {0, 1, -2});
+    model_.floats("updates", {3}, {4, 2, 9});
+    y("ScatterElements", {"x", "ids", "updates"}, {attribute("reduction", how)});
+    return floats();
+  };
+  EXPECT_EQ(joined_floats("add"), (Array<float>{5, 16, 3}));
+  EXPECT_EQ(joined_floats("mul"), (Array<float>{4, 90, 3}));
+  EXPECT_EQ(joined_floats("max"), (Array<float>{4, 9, 3}));
+  EXPECT_EQ(joined_floats("min"), (Array<float>{1, 2, 3}));
   begin();
   model_.floats("x", {3}, {1, 5, 3});
   model_.integers("ids", {2}, {0, 1});
@@ -354,6 +373,13 @@ TEST_F(OnnxOperatorTest, IdsBeyondTheDepthAreHotNowhere) {
   model_.integers("values", {2}, {0, 1});
   y("OneHot", {"ids", "depth", "values"});
   EXPECT_EQ(integers(), (Ids{{0, 0, 0}, {0, 0, 1}, {0, 0, 0}, {1, 0, 0}}));
+}
+
+TEST_F(OnnxOperatorTest, ExtractedFeaturesAreRows) {
+  model_.floats("x", {3}, {1, 2, 3});
+  model_.integers("ids", {2}, {2, 0});
+  y("ArrayFeatureExtractor", {"x", "ids"}, {}, "ai.onnx.ml");
+  EXPECT_EQ(floats(), (Array<float>{{3, 1}}));
 }
 
 TEST_F(OnnxOperatorTest, IntegersAreRepeatedAndPadded) {
@@ -474,6 +500,19 @@ TEST_F(OnnxOperatorTest, ExponentsHaveGradients) {
   }
 }
 
+TEST_F(OnnxOperatorTest, ActivationsWithTheirNumbers) {
+  model_.floats("x", {3}, {-9, 0, 9});
+  const ModelBuilder constants = model_;
+  y("HardSigmoid", {"x"});
+  EXPECT_EQ(floats(), (Array<float>{0, 0.5F, 1}));
+  model_ = constants;
+  y("Swish", {"x"}, {number("alpha", 0.25F)});
+  EXPECT_NEAR(floats()(2), 9 / (1 + std::exp(-2.25F)), 1e-5F);
+  model_ = constants;
+  y("QuickGelu", {"x"}, {}, "com.microsoft");
+  EXPECT_NEAR(floats()(0), -9 / (1 + std::exp(9 * 1.702F)), 1e-9F);
+}
+
 TEST_F(OnnxOperatorTest, BoundsOfOldOperatorSets) {
   begin(10);
   model_.floats("x", {3}, {-9, 0, 9});
@@ -517,6 +556,17 @@ TEST_F(OnnxOperatorTest, SizesOfIntegersAreAdded) {
   model_.integers("x", {0, 2}, {});
   y("ReduceMax", {"x"}, {attribute("axes", Integers{0})});
   EXPECT_EQ(refusal<ShapeError>(), "there are no elements to reduce in x (0, 2)");
+  begin(20);
+  model_.floats("x", {0, 2}, {});
+  model_.integers("first", {1}, {0});
+  y("ReduceMax", {"x", "first"}, {attribute("keepdims", 0)});
+  EXPECT_EQ(floats(), (Array<float>{-INFINITY, -INFINITY}));
+  for (const auto& [op, expected] : {std::pair("ReduceMax", true), std::pair("ReduceMin", false)}) {
+    begin(20);
+    model_.initializer(ModelBuilder::tensor("x", 9, {2}, std::string("\0\1", 2)));
+    y(op, {"x"}, {attribute("keepdims", 0)});
+    EXPECT_EQ(std::get<xgrad::Mask>(graph()({}).at("y")), xgrad::Mask(Shape{}, expected)) << op;
+  }
 }
 
 TEST_F(OnnxOperatorTest, NormsOfZerosAndScalesThatStretch) {
@@ -528,6 +578,14 @@ TEST_F(OnnxOperatorTest, NormsOfZerosAndScalesThatStretch) {
   model_.floats("scale", {2, 2}, {1, 1, 1, 1});
   y("LayerNormalization", {"x", "scale"});
   EXPECT_EQ(refusal<ShapeError>(), "scale must broadcast to x (1, 2), got (2, 2)");
+  begin();
+  model_.floats("x", {1, 2}, {1, 2});
+  model_.floats("skip", {1, 2}, {1, 0});
+  model_.floats("scale", {2}, {1, 1});
+  model_.floats("bias", {2}, {-2, -1});
+  y("SkipSimplifiedLayerNormalization", {"x", "skip", "scale", "bias"}, {}, "com.microsoft");
+  EXPECT_NEAR(floats()(0, 0), 0, 1e-6F);
+  EXPECT_NEAR(floats()(0, 1), std::sqrt(2.0F), 1e-3F);
 }
 
 // ---- Windows ----
@@ -606,6 +664,13 @@ TEST_F(OnnxOperatorTest, ScalesOfResizedAxes) {
       resized({0, 1, 2, 3}, {1.2F}, 17, {linear, attribute("coordinate_transformation_mode", "asymmetric")});
   ASSERT_EQ(same.shape(), Shape{4});
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(same(i), static_cast<float>(i) / 1.2F, 1e-6F);
+  const Array<float> symmetric = resized(
+      {0, 1, 2}, {1.5F}, 19, {linear, attribute("coordinate_transformation_mode", "half_pixel_symmetric")});
+  ASSERT_EQ(symmetric.shape(), Shape{4});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(symmetric(i), static_cast<float>(i) / 1.5F, 1e-6F);
+  begin(18);
+  y("Resize", {}, {attribute("antialias", 1)});
+  EXPECT_EQ(error(), "antialias is not supported");
 }
 
 // ---- Recurrent layers ----
@@ -635,6 +700,49 @@ TEST_F(OnnxOperatorTest, RecurrentLayersThatAreNoneOfXgrads) {
   model_ = constants;
   y("RNN", {"x", "w", "w"}, {attribute("direction", "backward")});
   EXPECT_EQ(error(), "direction must be forward, reverse or bidirectional, got \"backward\"");
+}
+
+// ---- Attention ----
+
+/// One head of one sequence of two, whose values are 2 and 4.
+TEST_F(OnnxOperatorTest, AMaskAndABiasOfAttention) {
+  model_.floats("x", {1, 2, 1}, {2, 4});
+  model_.floats("w", {1, 3}, {0, 0, 1});
+  model_.integers("mask", {1, 2}, {1, 0});
+  model_.floats("bias", {1, 1, 2, 2}, {0, 1, 1, 0});
+  const MessageWriter heads = attribute("num_heads", 1);
+  const ModelBuilder constants = model_;
+  y("Attention", {"x", "w", "", "mask", "", "bias"}, {heads}, "com.microsoft");
+  EXPECT_EQ(floats(), shaped({1, 2, 1}, std::vector<float>{2, 2}));
+  model_ = constants;
+  y("Attention", {"x", "w", "", "", "", "bias"}, {heads}, "com.microsoft");
+  EXPECT_GT(floats()(0, 0, 0), 3);
+  model_ = constants;
+  y("Attention", {"x", "w"}, {attribute("num_heads", 0)}, "com.microsoft");
+  EXPECT_EQ(error(), "num_heads must be at least 1, got 0");
+  begin(23);
+  y("Attention", {}, {number("softcap", 2)});
+  EXPECT_EQ(error(), "softcap is not supported");
+  begin(23);
+  model_.floats("x", {1, 2, 1}, {2, 4});
+  y("Attention", {"x", "x", "x"});
+  EXPECT_EQ(refusal<ValueError>(), "q_num_heads and kv_num_heads must be at least 1");
+}
+
+TEST_F(OnnxOperatorTest, EmbeddingsOfPositionsAndTypes) {
+  model_.integers("ids", {1, 2}, {0, 0});
+  model_.integers("places", {1, 2}, {1, 0});
+  model_.integers("types", {2, 1}, {0, 0});
+  model_.floats("table", {2, 2}, {1, 2, 30, 40});
+  model_.floats("one", {2}, {1, 1});
+  const ModelBuilder constants = model_;
+  model_.node("EmbedLayerNormalization", {"ids", "", "table", "table", "table", "one", "one", "", "places"},
+              {"", "", "y"}, {}, "com.microsoft");
+  EXPECT_EQ(floats(), (Array<float>{{{31, 42}, {2, 4}}}));
+  model_ = constants;
+  y("EmbedLayerNormalization", {"ids", "types", "table", "table", "table", "one", "one"}, {},
+    "com.microsoft");
+  EXPECT_EQ(refusal<ShapeError>(), "types must have the shape of the ids (1, 2), got (2, 1)");
 }
 
 // ---- Integers that stand for floats ----
@@ -685,6 +793,17 @@ TEST_F(OnnxOperatorTest, ScalesOfColumnsAndABias) {
   model_.integers("bias", {2}, {10, 20});
   y("QLinearConv", {"x", "one", "zero", "w", "one", "zero", "one", "zero", "bias"});
   EXPECT_EQ(integers(), shaped({1, 2, 1}, Integers{16, 28}));
+}
+
+/// A weight that is no constant is multiplied by the operator itself.
+TEST_F(OnnxOperatorTest, ProductsOfQuantizedFloatsHaveABias) {
+  model_.floats("x", {1, 1}, {2});
+  model_.integers("three", {1, 1}, {3});
+  model_.floats("one", {}, {1});
+  model_.floats("bias", {1}, {10});
+  model_.node("Identity", {"three"}, {"w"});
+  y("DynamicQuantizeMatMul", {"x", "w", "one", "", "bias"}, {}, "com.microsoft");
+  EXPECT_NEAR(floats()(0, 0), 16, 1e-5F);
 }
 
 TEST_F(OnnxOperatorTest, EndsOfQuantizedRanges) {

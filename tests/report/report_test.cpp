@@ -27,7 +27,7 @@
 namespace report_test {
 
 using nlohmann::json;
-using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Variable;
+using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Shape, xgrad::Variable;
 using xgrad::detail::array_json, xgrad::detail::base64;
 using xgrad_tests::elements, xgrad_tests::message_of;
 
@@ -101,6 +101,13 @@ TEST(ReportFormatTest, RoundedArraysAreNear) {
                 4.0 / 65535 / 2 + 1e-9);
   EXPECT_EQ(codes.front(), 0);
   EXPECT_EQ(codes.back(), 65535);
+  const json equal = xgrad::detail::rounded_json(Array<float>{5, 5});
+  EXPECT_EQ(elements<std::uint16_t>(equal), (std::vector<std::uint16_t>{0, 0}));
+  EXPECT_EQ(equal.at("low"), 5);
+  EXPECT_EQ(message_of<xgrad::ValueError>([] {
+              xgrad::detail::rounded_json(Array<float>{1, INFINITY});
+            }),
+            "rounded_json: the elements must be finite, got 1 to inf");
 }
 
 TEST(ReportFormatTest, HistogramsCountWhatIsFinite) {
@@ -111,6 +118,7 @@ TEST(ReportFormatTest, HistogramsCountWhatIsFinite) {
   EXPECT_EQ(histogram.at("max"), 32);
   EXPECT_EQ(histogram.at("mean"), 7.6);
   EXPECT_EQ(histogram.at("norm"), std::sqrt(1.0 + 4 + 9 + 1024));
+  EXPECT_EQ(histogram.at("rms"), std::sqrt((1.0 + 4 + 9 + 1024) / 5));
   const std::vector<std::size_t> counts = histogram.at("counts");
   EXPECT_EQ(counts[0], 1u);
   EXPECT_EQ(counts[3], 1u);
@@ -183,6 +191,7 @@ TEST_F(ReportTest, ShowsTheAttentionOfEachLayerAndSequence) {
     const json& one = run.at("attention").at(i);
     EXPECT_EQ(one.at("heads"), 2);
     EXPECT_EQ(one.at("row"), row);
+    EXPECT_EQ(one.at("example"), row == 0 ? "two sentences, 1" : "two sentences, 2");
     EXPECT_NE(one.at("module").get<std::string>().find("layers." + std::to_string(layer)), std::string::npos);
     const auto shown = elements<float>(one.at("snapshots").at(0).at("weights"));
     const auto gradient = elements<float>(one.at("snapshots").at(0).at("gradient"));
@@ -294,6 +303,22 @@ TEST_F(ReportTest, ParametersHaveHistogramsOfGradientAndUpdate) {
   EXPECT_EQ(run.at("parameters").size(), model_.named_parameters().size());
 }
 
+TEST_F(ReportTest, ParametersWithoutAGradientHaveNoUpdate) {
+  Report report("test");
+  report.step(0).parameters(model_);
+  report.step(0).next_step(model_);
+  const json run = run_of(report);
+  for (const json& one : run.at("parameters"))
+    EXPECT_FALSE(one.at("snapshots").at(0).contains("update")) << one.at("name");
+}
+
+TEST(ReportDescriptionTest, MemoryIsInBytes) {
+  Report report("test");
+  report.describe({.seed = 3});
+  EXPECT_EQ(run_of(report).at("seed"), "3");
+  EXPECT_GT(run_of(report).at("memory_bytes"), 4 << 20);
+}
+
 TEST_F(ReportTest, ValuesAreKeptOfTheLastStepAndOfAttention) {
   Report report("test");
   for (const std::size_t step : {0, 1, 2, 5})
@@ -368,8 +393,90 @@ TEST(RecordingTest, ShowsTensorsInTheirOrderWithGradients) {
   EXPECT_EQ(elements<double>(second.at("gradient")), (std::vector<double>{1, 1}));
   EXPECT_EQ(run.at("graphs").at(0).at("values").at(second.at("id").get<std::size_t>()).at("name"), "mul");
   EXPECT_FALSE(run.at("tensors").at(2).contains("id")) << "computed before the recording began";
+  EXPECT_TRUE(run.at("graphs").at(0).at("snapshots").at(0).contains("values"));
   loss.backward();  // the report has left the graph as it was
   EXPECT_TRUE(w.has_grad());
+}
+
+/// The data of a report about softmax(scores) and the tokens of sequences, where weights are (2, heads, 2,
+/// 2).
+json run_of_scores(const Variable<float>& scores, const std::vector<std::vector<std::string>>& tokens,
+                   const xgrad::Mask& hidden) {
+  const xgrad::Recording<float> recording;
+  const Variable<float> weights = softmax(masked_fill(scores, hidden, -INFINITY), -1);
+  Report report("scores");
+  report.step(0).recorded({"example", tokens}, recording, sum(square(weights)), {{"scores", scores}});
+  return run_of(report);
+}
+
+TEST(RecordingTest, AttentionIsOfAsManyTokensWithAMaskOfEachHead) {
+  const Array<float> numbers = xgrad::normal<float>({1, 2, 2, 2});
+  const Variable<float> scores(numbers, true);
+  xgrad::Mask hidden(Shape{1, 2, 2, 2}, false);
+  hidden(0, 1, 0, 1) = true;
+  for (const bool has_gradient : {true, false}) {
+    const json run = run_of_scores(Variable<float>(numbers, has_gradient), {{"a", "b"}}, hidden);
+    ASSERT_EQ(run.at("attention").size(), 1u) << has_gradient;
+    const json& attention = run.at("attention").at(0);
+    EXPECT_EQ(attention.at("example"), "example");
+    EXPECT_EQ(attention.at("masked").at("shape"), (json{2, 2, 2}));
+    EXPECT_EQ(elements<std::uint8_t>(attention.at("masked")),
+              (std::vector<std::uint8_t>{0, 0, 0, 0, 0, 1, 0, 0}));
+  }
+  const json run = run_of_scores(scores, {{"a", "b", "c"}}, hidden);
+  EXPECT_FALSE(run.contains("attention")) << "there are more tokens than places";
+  EXPECT_FALSE(run_of_scores(scores, {{"a"}, {"b"}}, hidden).contains("attention")) << "or more sequences";
+  bool is_told = false;
+  for (const json& value : run.at("graphs").at(0).at("values"))
+    is_told = is_told || (value.at("name") == "masked_fill" && value.at("attributes").at("value") == "-inf");
+  EXPECT_TRUE(is_told);
+}
+
+TEST(RecordingTest, WhatAttentionIsMadeOfIsShownAlsoIfItIsLarge) {
+  const Variable<float> scores(xgrad::normal<float>({320, 320}), true);
+  const xgrad::Recording<float> recording;
+  Variable<float> loss = sum(square(softmax(scores, -1)));
+  for (const float factor : {1.0f, 2.0f, 3.0f, 4.0f}) loss = loss + sum(square(scores * factor));
+  Report report("large values");
+  report.step(0).recorded({"all", {std::vector<std::string>(320, "w")}}, recording, loss,
+                          {{"scores", scores}});
+  const json run = run_of(report), &graph = run.at("graphs").at(0);
+  ASSERT_EQ(run.at("notes").size(), 1u);
+  EXPECT_EQ(run.at("notes").at(0),
+            "To keep the file small, values of more than 100000 numbers are not shown.");
+  for (std::size_t id = 0; id < graph.at("values").size(); ++id) {
+    const std::string name = graph.at("values").at(id).at("name");
+    const bool is_shown = !graph.at("snapshots").at(0).at("values").at(id).is_null();
+    if (name == "softmax" || name == "scores") {
+      EXPECT_TRUE(is_shown) << name;
+    } else if (name == "mul") {
+      EXPECT_FALSE(is_shown) << name;
+    }
+  }
+}
+
+TEST(RecordingTest, DetachedVariablesAreConstants) {
+  const Variable<double> w(Array<double>{1, 2}, true);
+  const xgrad::Recording<double> recording;
+  const Variable<double> y = exp(w * 2), product = y.detach() * w;
+  Report report("detached");
+  report.step(0).recorded({"example", {}}, recording, sum(product), {{"w", w}, {"product", product}});
+  std::vector<std::string> names;
+  const json run = run_of(report);
+  for (const json& value : run.at("graphs").at(0).at("values")) names.push_back(value.at("name"));
+  EXPECT_EQ(names, (std::vector<std::string>{"", "w", "mul", "sum"}));
+}
+
+/// A tensor that the first loss was made of, and the second was not.
+TEST(RecordingTest, AGradientStaysWhenAnotherLossHasNone) {
+  const Variable<double> w(Array<double>{1, 2}, true);
+  xgrad::Recording<double> shown;
+  const Variable<double> one = w * 2, other = w * 3;
+  shown.tensor("", "one", one);
+  Report report("losses");
+  report.step(0).recorded({"first", {}}, shown, sum(one), {{"w", w}});
+  report.step(1).recorded({"second", {}}, shown, sum(other), {{"w", w}});
+  EXPECT_EQ(elements<double>(run_of(report).at("tensors").at(0).at("gradient")), (std::vector<double>{1, 1}));
 }
 
 /// The data of a report about a model with so many attention weights that they do not fit.
@@ -395,13 +502,14 @@ TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {
     EXPECT_TRUE(
         run.at("notes").at(0).get<std::string>().starts_with("To keep the file small, attention weights"));
     EXPECT_EQ(run.at("attention").size(), 4u) << "every other layer";
+    EXPECT_NE(run.at("attention").at(0).at("module").get<std::string>().find("layers.0"), std::string::npos);
     EXPECT_EQ(run.at("attention").at(0).at("snapshots").at(0).at("weights").at("dtype"), "u16");
   }
 }
 
 TEST(ReportSizeTest, LongCurvesAreThinnedToTheirLastPoint) {
   Report report("long");
-  const std::size_t steps = 1'000'000;
+  const std::size_t steps = 1'010'000;
   for (std::size_t step = 0; step < steps; ++step) report.point("loss", step, static_cast<double>(step));
   report.point("accuracy", 10, 0.5);
   const std::string text = report.json();
@@ -411,6 +519,7 @@ TEST(ReportSizeTest, LongCurvesAreThinnedToTheirLastPoint) {
   const auto values = elements<double>(curve.at("values"));
   ASSERT_EQ(shown.size(), values.size());
   EXPECT_GE(shown.size(), 19'000u);
+  EXPECT_LE(shown.size(), 20'001u);
   EXPECT_EQ(shown.front(), 0);
   EXPECT_EQ(shown.back(), static_cast<std::int64_t>(steps - 1));
   for (std::size_t i = 0; i < shown.size(); ++i) ASSERT_EQ(values[i], static_cast<double>(shown[i]));
@@ -480,6 +589,7 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
   EXPECT_EQ(refused("{\"run\": 5}\n"), no_line);
   EXPECT_EQ(refused("{\"step\": -1}\n"), no_line);
   EXPECT_EQ(refused("{\"run\": {\"options\": [1]}}\n"), ":1: options must be text, got [1]");
+  EXPECT_EQ(refused("{\"run\": {\"options\": {\"a\": 1}}}\n"), ":1: options must be text, got {\"a\":1}");
   EXPECT_EQ(refused("{\"run\": {\"seed\": 5}}\n"), ":1: seed must be text, got 5");
   EXPECT_EQ(refused("{\"step\": 3, \"loss\": 1}\n{\"step\": 3, \"loss\": 1}\n"),
             ":2: steps must ascend, got 3 after 3");
@@ -544,6 +654,8 @@ TEST(MostProbableTest, SortsAndKeepsTheFirst) {
   EXPECT_EQ(xgrad::most_probable(labels, probabilities, 2),
             (std::vector<xgrad::Answer>{{"b", 0.5}, {"a", 0.25}}));
   EXPECT_EQ(xgrad::most_probable(labels, probabilities).size(), 3u);
+  const std::vector<float> with_nan{std::nanf(""), 0.25f, 0.5f};
+  EXPECT_EQ(xgrad::most_probable(labels, with_nan, 2), (std::vector<xgrad::Answer>{{"c", 0.5}, {"b", 0.25}}));
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { xgrad::most_probable({"a"}, probabilities); }),
             "most_probable: there must be as many probabilities as labels, got 3 and 1");
 }
