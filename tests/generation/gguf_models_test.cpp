@@ -2,7 +2,9 @@
 // package, and refusals.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -299,6 +301,53 @@ TEST(GgufTokenizerTest, WordsEndAsThePreTokenizerSays) {
   EXPECT_EQ(ids("llama-bpe"), (Tokens{5, 1, 1, 0, 2, 7}));
   EXPECT_EQ(ids("falcon3"), ids("llama-bpe"));
   EXPECT_EQ(ids("default"), (Tokens{5, 1, 1, 0, 2, 3, 4}));
+}
+
+/// What llama.cpp's converter writes of a tokenizer.json whose tokens are in the order of their merges.
+Keys converted(const std::string& folder, const std::string& model, const std::string& pre) {
+  const nlohmann::json file = xgrad_tests::read_json(folder + "tokenizer.json");
+  std::map<std::string, std::size_t> ids = file["model"]["vocab"].get<std::map<std::string, std::size_t>>();
+  std::set<std::string> specials;
+  for (const nlohmann::json& one : file["added_tokens"]) {
+    ids[one["content"]] = one["id"];
+    if (one["special"]) specials.insert(one["content"]);
+  }
+  std::vector<std::string> tokens(ids.size()), merges;
+  std::vector<std::int32_t> types(ids.size(), 1);
+  std::vector<float> scores(ids.size());
+  for (const auto& [token, id] : ids) {
+    tokens.at(id) = token;
+    types.at(id) = token == "<unk>" ? 2 : specials.contains(token) ? 3 : token.starts_with("<0x") ? 6 : 1;
+    scores.at(id) = -static_cast<float>(id);
+  }
+  for (const nlohmann::json& merge : file["model"]["merges"]) merges.push_back(merge);
+  Keys keys = llama_keys();
+  keys["model"] = key("tokenizer.ggml.model", string, text(model));
+  keys["pre"] = key("tokenizer.ggml.pre", string, text(pre));
+  keys["tokens"] = array("tokenizer.ggml.tokens", string, tokens.size(), texts(tokens));
+  keys["types"] = array("tokenizer.ggml.token_type", i32, types.size(), numbers(types));
+  keys["scores"] = array("tokenizer.ggml.scores", f32, scores.size(), numbers(scores));
+  keys["merges"] = array("tokenizer.ggml.merges", string, merges.size(), texts(merges));
+  return keys;
+}
+
+TEST(GgufTokenizerTest, IdsAreThoseOfTheTokenizerJson) {
+  for (const auto& [name, model, pre] : {std::array{"gpt2", "gpt2", "gpt-2"},
+                                         {"llama3", "gpt2", "llama-bpe"},
+                                         {"llama2", "llama", "default"}}) {
+    const std::string folder = xgrad_tests::data_folder("pretrained") + "tokenizers/" + name + "/";
+    const nlohmann::json strings = xgrad_tests::read_json(folder + "cases.json").at("strings");
+    Keys keys = converted(folder, model, pre);
+    const auto bos = strings.at(0).at("ids").at(0).get<std::uint32_t>();
+    keys["bos"] = key("tokenizer.ggml.bos_token_id", u32, number(bos));
+    const auto tokenizer = tokenizer_of(keys);
+    EXPECT_GE(strings.size(), 20u);
+    for (const nlohmann::json& one : strings) {
+      const Tokens ids = one.at("ids").get<Tokens>();
+      EXPECT_EQ(tokenizer.encode(one.at("text").get<std::string>()).ids, ids) << name << one.at("text");
+      EXPECT_EQ(tokenizer.decode(ids, false), one.at("decoded").get<std::string>()) << name << one.at("text");
+    }
+  }
 }
 
 }  // namespace gguf_models_test
