@@ -306,11 +306,12 @@ TEST(GgufTokenizerTest, WordsEndAsThePreTokenizerSays) {
 /// What llama.cpp's converter writes of a tokenizer.json whose tokens are in the order of their merges.
 Keys converted(const std::string& folder, const std::string& model, const std::string& pre) {
   const nlohmann::json file = xgrad_tests::read_json(folder + "tokenizer.json");
-  std::map<std::string, std::size_t> ids = file["model"]["vocab"].get<std::map<std::string, std::size_t>>();
+  auto ids = file.at("model").at("vocab").get<std::map<std::string, std::size_t>>();
   std::set<std::string> specials;
-  for (const nlohmann::json& one : file["added_tokens"]) {
-    ids[one["content"]] = one["id"];
-    if (one["special"]) specials.insert(one["content"]);
+  for (const nlohmann::json& one : file.at("added_tokens")) {
+    const auto token = one.at("content").get<std::string>();
+    ids[token] = one.at("id").get<std::size_t>();
+    if (one.at("special").get<bool>()) specials.insert(token);
   }
   std::vector<std::string> tokens(ids.size()), merges;
   std::vector<std::int32_t> types(ids.size(), 1);
@@ -320,7 +321,8 @@ Keys converted(const std::string& folder, const std::string& model, const std::s
     types.at(id) = token == "<unk>" ? 2 : specials.contains(token) ? 3 : token.starts_with("<0x") ? 6 : 1;
     scores.at(id) = -static_cast<float>(id);
   }
-  for (const nlohmann::json& merge : file["model"]["merges"]) merges.push_back(merge);
+  for (const nlohmann::json& merge : file.at("model").at("merges"))
+    merges.push_back(merge.get<std::string>());
   Keys keys = llama_keys();
   keys["model"] = key("tokenizer.ggml.model", string, text(model));
   keys["pre"] = key("tokenizer.ggml.pre", string, text(pre));
