@@ -47,7 +47,7 @@ class CharacterPairs::Word {
     while (end < text.size()) {
       const std::string_view rest = text.substr(end);
       const char32_t next = unicode::first_of(rest);
-      if (model_.token_of(next) == no_token || !model_.joins_.contains(pair_of(last, next))) break;
+      if (model_.token_of(next) == no_token || !model_.joins_.contains(last, next)) break;
       last = next;
       end += unicode::first_length(rest);
     }
@@ -141,7 +141,7 @@ CharacterPairs::CharacterPairs(const TokenTable& tokens, const MergeTexts& merge
           xgrad::detail::in_quotes(left), " and ", xgrad::detail::in_quotes(right));
     // Others never come about.
     if (is_of_characters(left) && is_of_characters(right))
-      joins_.insert(pair_of(unicode::last_of(left), unicode::first_of(right)));
+      joins_.insert(unicode::last_of(left), unicode::first_of(right));
   }
 }
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "../splits/splitter.hpp"
+#include "character_joins.hpp"
 #include "merges.hpp"
 #include "pieces.hpp"
 #include "token_table.hpp"
@@ -42,14 +42,13 @@ class CharacterPairs {
  private:
   class Word;
 
-  static std::uint64_t pair_of(char32_t left, char32_t right) { return std::uint64_t{left} << 32 | right; }
   std::uint32_t token_of(char32_t character) const;
 
   Options options_;
   std::uint64_t owner_ = WordCache::new_owner();
   std::vector<std::uint32_t> first_characters_;  // tokens of those below 128, or no_token
   std::unordered_map<char32_t, std::uint32_t> characters_;
-  std::unordered_set<std::uint64_t> joins_;  // pairs of characters at which merges join tokens
+  CharacterJoins joins_;  // of merges
   Merges merges_;
   ByteTokens bytes_;
   TokenIndices words_;  // with ignore_merges

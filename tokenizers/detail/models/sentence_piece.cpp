@@ -69,23 +69,44 @@ class SentencePiece::Output {
 };
 
 /// Byte pair encoding: of all neighbours that are a token together, those with the highest score are joined
-/// first, of equal ones the leftmost.
+/// first, of equal ones the leftmost. The parts of a text that no token joins are merged one after the other.
 class SentencePiece::Merging {
  public:
-  Merging(const SentencePiece& model, std::string_view text) : model_(model), text_(text) {
-    reserve_large(symbols_, text.size());
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::string_view rest = text.substr(begin);
-      const std::size_t length = model.first_unit(rest);
-      const bool is_fixed = model.user_defined_.longest(Trie::root, rest).length != 0;
-      const auto place = static_cast<std::uint32_t>(symbols_.size());
-      symbols_.push_back({begin, begin + length, place - 1, place + 1, is_fixed});
-      begin += length;
-    }
-    if (!symbols_.empty()) symbols_.back().next = end_of_list;
-  }
+  Merging(const SentencePiece& model, std::string_view text) : model_(model), text_(text) {}
 
   void run(Output& output) {
+    for (std::size_t begin = 0; begin < text_.size();) {
+      if (!symbols_.empty() && !model_.may_join(text_, begin)) finish_part(output);
+      const std::string_view rest = text_.substr(begin);
+      const std::size_t fixed = model_.user_defined_.longest(Trie::root, rest).length;
+      const std::size_t length = fixed != 0 ? fixed : unicode::first_length(rest);
+      const auto place = static_cast<std::uint32_t>(symbols_.size());
+      symbols_.push_back({begin, begin + length, place - 1, place + 1, fixed != 0});
+      begin += length;
+    }
+    finish_part(output);
+  }
+
+ private:
+  struct Symbol {
+    std::size_t begin, end;
+    std::uint32_t previous, next;
+    bool is_fixed, is_gone = false;
+  };
+
+  struct Candidate {
+    float score;
+    std::uint32_t place;
+    std::size_t size;
+
+    bool operator<(const Candidate& other) const {
+      return score != other.score ? score < other.score : place > other.place;
+    }
+  };
+
+  void finish_part(Output& output) {
+    if (symbols_.empty()) return;
+    symbols_.back().next = end_of_list;
     reserve_large(candidates_, symbols_.size());
     for (std::uint32_t place = 0; place < symbols_.size(); ++place) offer(place);
     while (!candidates_.empty()) {
@@ -106,24 +127,8 @@ class SentencePiece::Merging {
     }
     for (const Symbol& symbol : symbols_)
       if (!symbol.is_gone) put(symbol.begin, symbol.end, output);
+    symbols_.clear();
   }
-
- private:
-  struct Symbol {
-    std::size_t begin, end;
-    std::uint32_t previous, next;
-    bool is_fixed, is_gone = false;
-  };
-
-  struct Candidate {
-    float score;
-    std::uint32_t place;
-    std::size_t size;
-
-    bool operator<(const Candidate& other) const {
-      return score != other.score ? score < other.score : place > other.place;
-    }
-  };
 
   void offer(std::uint32_t place) {
     const Symbol& left = symbols_[place];
@@ -156,8 +161,8 @@ class SentencePiece::Merging {
 
   const SentencePiece& model_;
   std::string_view text_;
-  std::vector<Symbol> symbols_;
-  std::vector<Candidate> candidates_;  // a heap
+  std::vector<Symbol, PoolAllocator<Symbol>> symbols_;           // of the part that is being read
+  std::vector<Candidate, PoolAllocator<Candidate>> candidates_;  // a heap
   std::unordered_map<std::string, std::size_t> splits_;
 };
 
@@ -175,6 +180,7 @@ SentencePiece::SentencePiece(const TokenTable& tokens, std::vector<Type> types, 
       user_defined_(
           words_where(tokens, [&](std::uint32_t token) { return types_[token] == Type::user_defined; })),
       bytes_(byte_tokens_of(tokens)) {
+  if (options_.kind == Kind::bpe) find_joins(tokens);
   if (options_.kind != Kind::unigram) return;
   // sentencepiece begins with FLT_MIN, so that negative scores do not count for the highest.
   float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::min();
@@ -208,6 +214,24 @@ std::uint32_t SentencePiece::token_of(std::string_view text) const {
   const Trie::Match match = words_.longest(Trie::root, text);
   const bool is_known = match.length == text.size() && types_[match.value] != Type::unused;
   return is_known ? match.value : unknown_;
+}
+
+void SentencePiece::find_joins(const TokenTable& tokens) {
+  for (std::size_t token = 0; token < types_.size(); ++token) {
+    std::string_view rest = tokens[token].text;
+    if (rest.empty()) continue;
+    for (char32_t last = unicode::first_of(rest);;) {
+      rest.remove_prefix(unicode::first_length(rest));
+      if (rest.empty()) break;
+      const char32_t next = unicode::first_of(rest);
+      joins_.insert(last, next);
+      last = next;
+    }
+  }
+}
+
+bool SentencePiece::may_join(std::string_view text, std::size_t place) const {
+  return joins_.contains(unicode::last_of(text.substr(0, place)), unicode::first_of(text.substr(place)));
 }
 
 TextBuffer SentencePiece::normalized(const Passage& passage) const {

@@ -9,6 +9,7 @@
 
 #include "../normalizers/charsmap.hpp"
 #include "best_path.hpp"
+#include "character_joins.hpp"
 #include "pieces.hpp"
 #include "token_table.hpp"
 
@@ -67,6 +68,9 @@ class SentencePiece {
   /// The bytes of the user-defined token that the text begins with, or else of its first character.
   std::size_t first_unit(std::string_view text) const;
   std::uint32_t token_of(std::string_view text) const;
+  void find_joins(const TokenTable& tokens);
+  /// Whether a token may begin before this place, which is between characters, and end behind it.
+  bool may_join(std::string_view text, std::size_t place) const;
   void split_words(std::string_view text, Output& output) const;
 
   std::vector<Type> types_;
@@ -76,6 +80,7 @@ class SentencePiece {
   Trie words_;  // that may be in a text
   Trie user_defined_;
   std::optional<BestPath> best_path_;
+  CharacterJoins joins_;  // of kind bpe
   ByteTokens bytes_;
 };
 
