@@ -1,6 +1,7 @@
 // Ranks that are processes: mpirun starts ranks_of_mpi and the training programs.
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -170,22 +171,46 @@ TEST(ResumedOnRanksTest, AKilledRunGoesOnWithAnyNumberOfRanksAndHasTheBitsOfAWho
   EXPECT_TRUE(read_bytes(folder.path("killed")) == read_bytes(folder.path("whole")));
 }
 
-TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
+/// A training program with any number of ranks writes what it writes alone: output, checkpoint and, with
+/// --save, model.
+void expect_as_alone(const std::string& program, bool saves) {
   const xgrad_tests::TemporaryFolder folder;
-  const std::string program = XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 40 --shards 8 --checkpoint ";
   const auto without_seconds = [](std::string text) {
     const std::size_t begin = text.find(" steps, "), end = text.find(';', begin);
     return begin == std::string::npos ? text : text.erase(begin, end - begin);
   };
-  const ProgramResult alone = xgrad_tests::run_command(program + folder.path("alone") + " 2>/dev/null");
-  EXPECT_EQ(alone.exit_code, 0);
-  for (const std::size_t count : counts) {
-    const std::string checkpoint = folder.path(std::to_string(count));
-    const ProgramResult result = on_ranks(count, program + checkpoint + " 2>/dev/null");
+  const auto trained = [&](std::size_t count) {
+    const std::string name = std::to_string(count), checkpoint = folder.path(name),
+                      model = checkpoint + ".model";
+    const std::string command = XGRAD_PROGRAMS_DIR "/" + program + " --shards 8 --checkpoint " + checkpoint +
+                                (saves ? " --save " + model : "") + " 2>/dev/null";
+    const ProgramResult result = count == 1 ? xgrad_tests::run_command(command) : on_ranks(count, command);
     EXPECT_EQ(result.exit_code, 0) << result.output;
-    EXPECT_EQ(without_seconds(result.output), without_seconds(alone.output));
-    EXPECT_TRUE(read_bytes(checkpoint) == read_bytes(folder.path("alone")));
+    return std::array{without_seconds(result.output), read_bytes(checkpoint),
+                      saves ? read_bytes(model) : std::string()};
+  };
+  const auto alone = trained(1);
+  for (const std::size_t count : counts) {
+    const auto together = trained(count);
+    EXPECT_EQ(together[0], alone[0]) << count;
+    EXPECT_TRUE(together[1] == alone[1]) << "checkpoint of " << count;
+    EXPECT_TRUE(together[2] == alone[2]) << "model of " << count;
   }
+}
+
+TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
+  expect_as_alone("train_toy_encoder --steps 40", false);
+}
+
+TEST(ProgramsOnRanksTest, AGptWithDropoutAndSamplesIsThatOfOneProcess) {
+  const xgrad_tests::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "the cat sat on the mat.\n";
+  expect_as_alone(
+      "train_gpt --text " + folder.write("text", text) +
+          " --steps 40 --evaluate-every 10 --batch 12 --context 16 --d-model 16 --heads 2 --d-ff 32"
+          " --layers 1 --dropout 0.1 --sample-length 20 --validation-windows 50",
+      true);
 }
 
 #ifdef XGRAD_BUILD_PRETRAINED
