@@ -240,8 +240,8 @@ TextBuffer SentencePiece::normalized(const Passage& passage) const {
   result.limit_growth(text.size());
   const auto blanks = static_cast<std::size_t>(std::count(text.begin(), text.end(), ' '));
   const std::size_t size = text.size() + (blanks + 1) * blank.size();
-  reserve_large(result.text, size);
-  reserve_large(result.sources, size + 1);
+  reserve_whole(result.text, size);
+  reserve_whole(result.sources, size + 1);
   std::size_t done = 0;  // bytes of the text
   const auto put = [&](std::string_view part) {
     result.text += part;
