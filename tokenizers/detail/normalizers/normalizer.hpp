@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../../../base/pool.hpp"
+
 // Not installed.
 
 namespace xgrad::tokenizers::detail {
@@ -15,7 +17,7 @@ namespace xgrad::tokenizers::detail {
 /// A text derived from another one, and the index of the source character of each byte.
 struct TextBuffer {
   std::string text;
-  std::vector<std::uint32_t> sources;
+  std::vector<std::uint32_t, PoolAllocator<std::uint32_t>> sources;
   std::size_t most = std::numeric_limits<std::size_t>::max();  // bytes; clear() leaves it
 
   void clear();
