@@ -197,6 +197,9 @@ int run(const GptOptions& options) {
   const auto [training_text, validation_text] = split(text);
   TextTokens tokens = options.vocabulary ? TextTokens::of_byte_pairs(training_text, *options.vocabulary)
                                          : TextTokens::of_characters(text);
+  if (options.leads() && tokens.size() < options.vocabulary.value_or(0))
+    std::fprintf(stderr, "the text has only %zu of the %zu tokens of --vocabulary\n", tokens.size(),
+                 *options.vocabulary);
   static_cast<void>(tokens.ids(options.prompt));  // throws for other characters, before the training
   const TokenStream training(tokens.ids(training_text), options.context, "train on"),
       validation(tokens.ids(validation_text), options.context, "validate");

@@ -343,6 +343,11 @@ TEST_F(GptProgramTest, LearnsTokensOfBytePairs) {
   EXPECT_TRUE(output_of("generate " + model_ + " 'the cat' --max-new-tokens 20")
                   .starts_with("the cat sat on the mat.\nthe "));
   EXPECT_TRUE(output_of("perplexity " + model_ + " " + text_).starts_with("perplexity 1.")) << output;
+  const std::string note = "the text has only 268 of the 270 tokens of --vocabulary\n",
+                    with_note = run_program(train("--vocabulary 270 --steps 1 2>&1")).output,
+                    without = run_program(train("--vocabulary 268 --steps 1 2>&1")).output;
+  EXPECT_TRUE(with_note.starts_with(note)) << with_note;
+  EXPECT_EQ(without.find("the text has only"), std::string::npos) << without;
 }
 
 TEST_F(GptProgramTest, KeepsTheBestModel) {

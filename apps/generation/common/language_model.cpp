@@ -107,8 +107,14 @@ class PretrainedText : public LanguageModel {
 
 std::unique_ptr<LanguageModel> LanguageModel::load(const std::string& path,
                                                    const xgrad::pretrained::LoadOptions& options) {
-  if (std::filesystem::is_regular_file(path) && !xgrad::is_gguf(path))
-    return std::make_unique<SavedText>(path);
+  if (std::filesystem::is_regular_file(path) && !xgrad::is_gguf(path)) {
+    try {
+      return std::make_unique<SavedText>(path);
+    } catch (const xgrad::FileError& error) {
+      throw xgrad::FileError(std::string(error.what()) +
+                             " (a model is a folder, a GGUF file, or what train_gpt writes with --save)");
+    }
+  }
   return std::make_unique<PretrainedText>(xgrad::pretrained::find_model(path), options);
 }
 
