@@ -123,6 +123,17 @@ TEST(DecoderTokenizerTest, WordsThatAreTokensStayIfAsked) {
   EXPECT_EQ(ids_of(tokenizer, "bab"), (Ids{2, 3}));
 }
 
+TEST(DecoderTokenizerTest, EachSignOfPunctuationIsAWord) {
+  json tokenizer = small_model();
+  tokenizer["model"]["vocab"].update({{"!", 7}, {"!!", 8}});
+  tokenizer["model"]["merges"].push_back("! !");
+  EXPECT_EQ(ids_of(tokenizer, "a!!"), (Ids{1, 8}));
+  tokenizer["pre_tokenizer"] = {{"type", "Punctuation"}};
+  EXPECT_EQ(ids_of(tokenizer, "a!!"), (Ids{1, 7, 7}));
+  tokenizer["pre_tokenizer"]["behavior"] = "Contiguous";
+  EXPECT_EQ(ids_of(tokenizer, "a!!"), (Ids{1, 8}));
+}
+
 TEST(DecoderTokenizerTest, RefusesModelsThatAreNotWhole) {
   json tokenizer = small_model();
   tokenizer["model"]["unk_token"] = "?";
@@ -204,6 +215,7 @@ TEST(DecoderTokenizerTest, MariansTokensAreThoseOfItsVocabulary) {
     EXPECT_EQ(marian.encode(">>fra<<the house").ids, wanted);
     EXPECT_EQ(marian.decode(wanted), ">>fra<< the house");
     EXPECT_EQ(marian.decode(wanted, false), ">>fra<< the house</s>");
+    EXPECT_EQ(marian.decode(Ids{last + 1, last + 1}, false), "<pad> <pad>");
     EXPECT_EQ(marian.encode(">>xyz<<").ids[0], marian.unk_id());
   }
   folder.write("tokenizer_config.json", R"({"separate_vocabs": true})");

@@ -83,9 +83,21 @@ TEST(PatternTest, RepeatsLazilyAndPossessively) {
   EXPECT_EQ(matches("ba{2}?c", "bc bac baac"), (Texts{"bc", "baac"})) << "two or none";
 }
 
-TEST(PatternTest, NamedClassesAreNegated) { EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"}); }
+TEST(PatternTest, ClassesAreNegated) {
+  EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"});
+  EXPECT_EQ(matches("(?i:[^a])", "aAb"), Texts{"b"});
+}
 
-TEST(PatternTest, NumbersOfCharactersEndAfterTheirDigits) { EXPECT_EQ(matches("\\x41B", "AB"), Texts{"AB"}); }
+TEST(PatternTest, NumbersOfCharactersEndAfterTheirDigits) {
+  EXPECT_EQ(matches("\\x41B", "AB"), Texts{"AB"});
+  EXPECT_EQ(matches("\\012", "\n"), Texts{"\n"});
+  EXPECT_EQ(matches("\\08", std::string("\0"
+                                        "8",
+                                        2)),
+            Texts{std::string("\0"
+                              "8",
+                              2)});
+}
 
 TEST(PatternTest, LooksAround) {
   EXPECT_EQ(matches("(?<=a+)b", "aab b"), Texts{"b"});
@@ -112,6 +124,7 @@ TEST(PatternTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(error("\\p{Foo}"), "pattern \"\\\\p{Foo}\" must have known properties only, at byte 3");
   EXPECT_EQ(error("(a)\\1"), "pattern \"(a)\\\\1\" must have known escapes only, at byte 5");
   EXPECT_EQ(error("\\uD800"), "pattern \"\\\\uD800\" must have characters of Unicode, at byte 6");
+  EXPECT_EQ(error("[]"), "pattern \"[]\" must have no empty class, at byte 1");
   EXPECT_EQ(error("+"), "pattern \"+\" must have what is repeated, at byte 0");
   EXPECT_EQ(error("(?:{2})"), "pattern \"(?:{2})\" must have what is repeated, at byte 6");
   EXPECT_EQ(error("a{3,2}"),

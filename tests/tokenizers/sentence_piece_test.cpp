@@ -224,6 +224,7 @@ TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {
                                    {{"tokenizer_class", "T5Tokenizer"}, {"extra_ids", 3}});
   const Tokenizer tokenizer = folder.read();
   EXPECT_EQ(tokenizer.encode("a<extra_id_0>b<extra_id_2>", "a").ids, (Ids{6, 13, 7, 11, 1, 6, 1}));
+  EXPECT_EQ(tokenizer.encode("a", "a").type_ids, (Ids{0, 0, 0, 0}));
   EXPECT_EQ(tokenizer.size(), 14U);
   const SentencePieceFolder usual("spiece.model", model, {{"tokenizer_class", "T5Tokenizer"}});
   EXPECT_EQ(usual.read().size(), 111U);

@@ -176,6 +176,8 @@ TEST(TokenizerTest, DecodesWhatIsThere) {
   EXPECT_EQ(bert.decode(ids, false), "[CLS] the old house, was red! [MASK] [SEP]");
   EXPECT_EQ(bert.decode(std::vector<std::int64_t>{-100, 471, 1'000'000}), "the");
   EXPECT_EQ(bert.decode({}), "");
+  const std::int64_t inner = bert.token_to_id("##a").value();
+  EXPECT_EQ(bert.decode(std::vector<std::int64_t>{inner, inner}), "##aa") << "nothing is before the first";
 
   json plain = uncased_json();
   plain["decoder"] = nullptr;
@@ -521,6 +523,15 @@ TEST(TokenizerTest, TrimsTheBlanksOfByteLevelTokens) {
   EXPECT_EQ(plain_tokens(from_json(tokenizer), "are are"),
             (std::vector<std::string>{"\u0120are", "\u0120are"}));
   EXPECT_EQ(offsets("are are"), json({{0, 0}, {0, 3}, {3, 7}, {0, 0}}));
+}
+
+TEST(TokenizerTest, ByteLevelWordsThatAreTokensStayIfAsked) {
+  json tokenizer = roberta_json();
+  const std::size_t id = tokenizer["model"]["vocab"].size() + 50;
+  tokenizer["model"]["vocab"]["zq"] = id;
+  EXPECT_EQ(plain_tokens(from_json(tokenizer), "zq"), (std::vector<std::string>{"z", "q"}));
+  tokenizer["model"]["ignore_merges"] = true;
+  EXPECT_EQ(plain_tokens(from_json(tokenizer), "zq"), std::vector<std::string>{"zq"});
 }
 
 TEST(TokenizerTest, LongWordsTakeNoLongerThanShortOnes) {

@@ -76,8 +76,13 @@ TEST(UnicodeTest, NormalFormsOrderAndComposeMarks) {
   EXPECT_EQ(normalizer("NFKD")("\u1e9b\u0323"), "s\u0323\u0307");
   EXPECT_EQ(normalizer("NFKC")("\u1e9b\u0323"), "\u1e69");
   EXPECT_EQ(normalizer("NFC")("\u1112\u1161\u11ab"), "\ud55c");
+  EXPECT_EQ(normalizer("NFC")("\ud55c\u11a8"), "\ud55c\u11a8") << "a syllable that has its last part";
   EXPECT_EQ(normalizer("NFD")("\ud55c\uae00"), "\u1112\u1161\u11ab\u1100\u1173\u11af");
   EXPECT_EQ(normalizer("NFC")("a\u0308\u0301 a\u0327\u0301"), "\u00e4\u0301 \u00e1\u0327");
+}
+
+TEST(UnicodeTest, NmtRemovesControlCharactersAndMakesBlanksOfSpaces) {
+  EXPECT_EQ(normalizer("Nmt")("a\u0001b\u007f\u0009c\u200b\u200fd\u2010\ufeff"), "ab c  d\u2010 ");
 }
 
 TEST(UnicodeTest, SplitsAsGpt2) {

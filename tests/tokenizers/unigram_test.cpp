@@ -116,6 +116,8 @@ TEST(UnigramTest, RefusesWhatIsNotWhole) {
             "model.vocab[3][1] must be a number from -1e+300 to 1e+300, got \"-2\"");
   EXPECT_EQ(refusal([](json& t) { t["pre_tokenizer"]["prepend_scheme"] = "last"; }),
             "pre_tokenizer.prepend_scheme must be always, first or never, got \"last\"");
+  EXPECT_EQ(refusal([](json& t) { t["pre_tokenizer"]["str_rep"] = "_"; }),
+            "pre_tokenizer.str_rep must be the replacement, got \"_\"");
   EXPECT_EQ(refusal([](json& t) { t["pre_tokenizer"]["replacement"] = "__"; }),
             "pre_tokenizer.replacement must be one character, got \"__\"");
   EXPECT_EQ(refusal([](json& t) {
