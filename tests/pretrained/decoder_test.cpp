@@ -200,6 +200,23 @@ TEST(DecoderFolderTest, BiasesOfAttentionAreThoseOfAllItsLayers) {
   }
 }
 
+TEST(DecoderFolderTest, MatricesThatDoNotFitAreRefused) {
+  const NewFolder folder(CausalFamily::gpt2);
+  folder.configure([](nlohmann::json& config) { config["n_inner"] = 13; });
+  EXPECT_EQ(message_of<FileError>([&] { logits(folder.path()); }),
+            folder.path("model.safetensors") +
+                ": tensor \"transformer.h.0.mlp.c_fc.weight\": shape must be (8, 13) as config.json says, "
+                "got (8, 12)");
+}
+
+TEST(DecoderFolderTest, PrecisionsThatAreNotBuiltAreRefused) {
+  const NewFolder folder(CausalFamily::llama);
+  LoadOptions options = quietly();
+  options.precision = Precision::int8;
+  EXPECT_EQ(message_of<ValueError>([&] { CausalLM<float>::from_folder(folder.path(), options); }),
+            "Decoder: the precision must be float32 or bfloat16, got int8");
+}
+
 TEST(DecoderFolderTest, ConfigsThatCannotBeAreRefused) {
   CausalConfig config = small(CausalFamily::qwen2);
   config.slides = {true};

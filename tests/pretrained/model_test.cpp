@@ -992,6 +992,17 @@ TEST(PretrainedTest, PositionsThatNoTextReachesTakeNoMemory) {
   }
 }
 
+TEST(PretrainedTest, NewModernBertsHaveTheLayersThatTheirFolderHas) {
+  const NewFolder folder(Family::modernbert);
+  Config config = small_config(Family::modernbert);
+  config.pad_token_id = 0;
+  xgrad::manual_seed(6);
+  const MaskedLM<double> model(config);
+  const Input input{some_input().input_ids};
+  xgrad_tests::expect_same_bits(MaskedLM<double>::from_folder(folder.path())(input).value(),
+                                model(input).value());
+}
+
 TEST(PretrainedTest, ActivationsAreTheirFormulas) {
   for (const double x : {-3.0, -0.7, 0.0, 0.2, 2.5}) {
     const auto at = [x](HiddenAct act) { return detail::activation(act, Variable<double>(x)).item(); };
