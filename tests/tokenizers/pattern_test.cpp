@@ -83,6 +83,8 @@ TEST(PatternTest, RepeatsLazilyAndPossessively) {
   EXPECT_EQ(matches("ba{2}?c", "bc bac baac"), (Texts{"bc", "baac"})) << "two or none";
 }
 
+TEST(PatternTest, RangesOfAClassMayOverlap) { EXPECT_EQ(matches("[a-zb-c]", "x"), Texts{"x"}); }
+
 TEST(PatternTest, ClassesAreNegated) {
   EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"});
   EXPECT_EQ(matches("(?i:[^a])", "aAb"), Texts{"b"});

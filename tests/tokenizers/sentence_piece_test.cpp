@@ -123,6 +123,15 @@ TEST(SentencePieceTest, OfEqualSumsTheFirstIsTaken) {
   EXPECT_EQ(SentencePieceFolder("spm.model", rounded).read().encode("a").ids, Ids{3}) << "sums are floats";
 }
 
+TEST(SentencePieceTest, WhatIsUnknownIsBelowTheRarestToken) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  model.piece("\u2581", -1);
+  model.piece("ab", -25);
+  model.piece("b", -1);
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("ab").ids, (Ids{1, 2}));
+}
+
 TEST(SentencePieceTest, WhatIsUnusedIsDividedAgain) {
   SentencePieceBuilder model;
   model.piece("<unk>", 0, unknown);

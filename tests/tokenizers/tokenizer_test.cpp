@@ -638,6 +638,8 @@ TEST(TokenizerTest, RefusesVocabulariesThatAreNotWhole) {
             "a token must have at most 1000 bytes, got 1001 for the id 600");
   EXPECT_EQ(bert([](json& t) { t["model"]["unk_token"] = "<unk>"; }),
             "model.unk_token must be a token of model.vocab, got \"<unk>\"");
+  EXPECT_EQ(refusal(with_added("new", json::object()), [](json& t) { t["model"]["unk_token"] = "new"; }),
+            "model.unk_token must be a token of model.vocab, got \"new\"");
   EXPECT_EQ(bert([](json& t) { t["added_tokens"][0]["id"] = 7; }),
             "added_tokens[0]: the id of \"[PAD]\" must be 0, as in the vocabulary, got 7");
   EXPECT_EQ(refusal(with_added("new", {{"id", 9999}}), [](json&) {}),

@@ -84,6 +84,13 @@ TEST(UnigramTest, RepeatedTokensCountForTheScoreOfWhatIsUnknown) {
   EXPECT_EQ(read(tokenizer).encode("ab").ids, (Ids{1, 2})) << "what is unknown is below the rarest token";
 }
 
+TEST(UnigramTest, ARunOfUnknownCharactersMayBeATokenAsAWhole) {
+  json tokenizer = small_unigram(metaspace());
+  tokenizer["model"]["vocab"] = json::parse(R"([["<unk>", 100], ["\u2581", 100], ["xy", 100]])");
+  EXPECT_EQ(read(tokenizer).encode("xy").ids, (Ids{1, 2}));
+  EXPECT_EQ(read(tokenizer).encode("xyz").ids, (Ids{1, 0}));
+}
+
 TEST(UnigramTest, PrependsABlankAsItIsTold) {
   const auto ids = [](const char* scheme) {
     return read(small_unigram(metaspace(scheme))).encode("<unk>ab").ids;

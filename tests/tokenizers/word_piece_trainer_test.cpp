@@ -68,6 +68,7 @@ TEST(WordPieceTrainerTest, TheAlphabetHasTheMostFrequentCharacters) {
   EXPECT_EQ(trained({"axb axb a b"}, {.limit_alphabet = 2}), (Tokens{"a", "b", "##b", "ab"}));
   EXPECT_EQ(trained({"dcba"}, {.limit_alphabet = 2}), (Tokens{"a", "b", "##a", "##b"}))
       << "of equally frequent ones the first";
+  EXPECT_EQ(trained({"x x ab"}, {.limit_alphabet = 1}), Tokens{"x"});
   EXPECT_EQ(trained({"a b"}, {.limit_alphabet = 0}), Tokens{});
 }
 
