@@ -86,7 +86,8 @@ class OnnxRuntime {
     const std::vector<double>& got = file_.output;
     double worst = got.size() == expected.size() ? 0 : INFINITY, largest = 0;
     for (std::size_t i = 0; i < expected.size() && worst < INFINITY; ++i) {
-      worst = std::max(worst, std::abs(got[i] - static_cast<double>(expected.value().data()[i])));
+      const double difference = std::abs(got[i] - static_cast<double>(expected.value().data()[i]));
+      worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
       largest = std::max(largest, std::abs(got[i]));
     }
     if (!(worst <= 1e-5 * largest))

@@ -15,6 +15,7 @@
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
 
+#include "../difference.hpp"
 #include "expect_error.hpp"
 
 namespace functional_test {
@@ -22,7 +23,7 @@ namespace functional_test {
 using xgrad::Array, xgrad::GraphError, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError;
 using xgrad::hessian, xgrad::hvp, xgrad::jacobian, xgrad::JacobianOptions, xgrad::jvp, xgrad::linearize,
     xgrad::value_and_grad, xgrad::vjp;
-using xgrad_tests::message_of;
+using xgrad_tests::largest_difference, xgrad_tests::largest_element, xgrad_tests::message_of;
 using V = xgrad::Variable<double>;
 using List = std::vector<V>;
 
@@ -36,13 +37,7 @@ Array<double> random_array(const Shape& shape, std::uint64_t seed) {
 
 /// The largest difference, relative to the largest element of b or 1.
 double distance(const Array<double>& a, const Array<double>& b) {
-  if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
-  double scale = 1, worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    scale = std::max(scale, std::abs(b.data()[i]));
-    worst = std::max(worst, std::abs(a.data()[i] - b.data()[i]));
-  }
-  return worst / scale;
+  return largest_difference(a, b) / std::max(1.0, largest_element(b));
 }
 
 double dot(const Array<double>& a, const Array<double>& b) {

@@ -6,12 +6,14 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "../difference.hpp"
 #include "expect_error.hpp"
 #include "files.hpp"
 
 namespace models_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Variable;
+using xgrad_tests::largest_difference;
 using Config = xgrad::ToyEncoderConfig;
 
 Config toy_config() {
@@ -23,12 +25,6 @@ Config toy_config() {
 }
 
 const Ids sentences{{1, 2, 3, 0}, {4, 5, 6, 1}};
-
-template <class T>
-double largest_difference(const Array<T>& a, const Array<T>& b) {
-  const Array<T> difference = xt::abs(a - b);
-  return static_cast<double>(xt::amax(difference)());
-}
 
 std::vector<std::string> names_of(const xgrad::Module<float>& module) {
   std::vector<std::string> names;

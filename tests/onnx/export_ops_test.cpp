@@ -8,6 +8,7 @@
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../difference.hpp"
 #include "../expect_error.hpp"
 #include "../files.hpp"
 #include "exported_functions.hpp"
@@ -16,18 +17,7 @@ namespace export_ops_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Module, xgrad::Shape, xgrad::Variable;
 using xgrad::onnx::Graph, xgrad::onnx::Input, xgrad::onnx::Values;
-using xgrad_tests::TemporaryFolder;
-
-template <class T>
-double deviation(const Array<T>& got, const Array<T>& expected) {
-  if (got.shape() != expected.shape()) return INFINITY;
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(got.data()[i]) - expected.data()[i]));
-    largest = std::max(largest, std::abs(static_cast<double>(expected.data()[i])));
-  }
-  return std::isfinite(worst) ? worst / largest : INFINITY;
-}
+using xgrad_tests::relative_difference, xgrad_tests::TemporaryFolder;
 
 /// Exports f and reads it again; also for lengths that were not traced.
 template <class T, class F>
@@ -50,7 +40,7 @@ void expect_exported(const std::string& name, const F& f, std::int64_t opset) {
   for (const auto& [batch, length] : {std::pair<std::size_t, std::size_t>{1, 6}, {4, 11}}) {
     const Variable<T> x(xgrad::normal<T>({batch, length, 8}));
     const Array<T> y = std::get<Variable<T>>(graph({{"x", x}}).at("y")).value();
-    EXPECT_LE(deviation(y, f(x).value()), tolerance) << name << ' ' << batch;
+    EXPECT_LE(relative_difference(y, f(x).value()), tolerance) << name << ' ' << batch;
   }
 }
 
@@ -127,8 +117,8 @@ TEST_F(OnnxWeightsTest, ATransposeOfAnotherProgramStaysOne) {
     EXPECT_EQ(graph.named_parameters()[0].first, is_named ? "Linear" : "weight_transposed");
     EXPECT_EQ(graph.named_parameters()[0].second.shape(), is_named ? (Shape{3, 4}) : (Shape{4, 3}));
     const Variable<float> x(xgrad::normal<float>({2, 4}));
-    EXPECT_LE(deviation(std::get<Variable<float>>(graph({{"x", x}}).at("y")).value(),
-                        linear(x, model_.weight).value()),
+    EXPECT_LE(relative_difference(std::get<Variable<float>>(graph({{"x", x}}).at("y")).value(),
+                                  linear(x, model_.weight).value()),
               1e-6);
   }
   // the name is taken by the value of a node

@@ -15,6 +15,7 @@
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../difference.hpp"
 #include "../expect_error.hpp"
 #include "../files.hpp"
 #include "model_builder.hpp"
@@ -26,7 +27,7 @@ using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::ShapeErro
     xgrad::Variable;
 using xgrad::onnx::Graph, xgrad::onnx::Value, xgrad::onnx::Values;
 using xgrad_tests::message_of, xgrad_tests::MessageWriter, xgrad_tests::ModelBuilder,
-    xgrad_tests::TemporaryFolder;
+    xgrad_tests::relative_difference, xgrad_tests::TemporaryFolder;
 
 std::string file(const std::string& name) { return XGRAD_ONNX_DIR "/" + name; }
 
@@ -52,17 +53,14 @@ Values<T> inputs_of(const json& inputs) {
   return values;
 }
 
-/// The largest deviation from what is expected, in parts of the largest element.
+/// The largest difference from what is expected, in parts of the largest element.
 template <class T>
-double deviation(const Variable<T>& got, const json& expected) {
-  const auto elements = expected.get<std::vector<double>>();
+double difference(const Variable<T>& got, const json& expected) {
+  const auto elements = expected.get<std::vector<T>>();
   if (got.size() != elements.size()) return INFINITY;
-  double worst = 0, largest = 0;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    worst = std::max(worst, std::abs(elements[i] - static_cast<double>(got.value().data()[i])));
-    largest = std::max(largest, std::abs(elements[i]));
-  }
-  return worst / largest;
+  Array<T> array = Array<T>::from_shape(got.shape());
+  std::ranges::copy(elements, array.begin());
+  return relative_difference(got.value(), array);
 }
 
 template <class T>
@@ -74,7 +72,7 @@ void expect_results_of(const std::string& cases) {
     for (const json& one : model.at("cases")) {
       const Values<T> results = graph(inputs_of<T>(one.at("inputs")));
       for (const auto& [name, expected] : one.at("outputs").items()) {
-        EXPECT_LE(deviation(std::get<Variable<T>>(results.at(name)), expected), 2e-6)
+        EXPECT_LE(difference(std::get<Variable<T>>(results.at(name)), expected), 2e-6)
             << model.at("model") << " " << name;
         ++compared;
       }
@@ -276,6 +274,8 @@ TEST_F(OnnxFileTest, OfOperatorSetsThatOfOnnxCounts) {
   add();
   model_.microsoft_opset = 1;
   EXPECT_EQ(graph().operators().at("Add"), 1U);
+  model_.node("Neg", {"x"}, {"z"}, {}, "ai.onnx");
+  EXPECT_EQ(graph().operators().at("Neg"), 1U);
   model_.opset = 0;
   EXPECT_EQ(error(), "the version of ONNX's operators is missing (opset_import)");
 }
@@ -285,6 +285,20 @@ TEST_F(OnnxFileTest, InitializersMayAlsoBeInputs) {
   model_.input("w", 1, {2});
   EXPECT_EQ(graph().inputs().size(), 1U);
   EXPECT_EQ(xgrad::onnx::describe(path()).inputs.size(), 1U);
+}
+
+TEST_F(OnnxFileTest, NegativeLengthsAreOpen) {
+  MessageWriter dimension, shape, tensor, type, info;
+  dimension.integer(1, -1);
+  shape.message(1, dimension);
+  tensor.integer(1, 1);
+  tensor.message(2, shape);
+  type.message(1, tensor);
+  info.text(1, "z");
+  info.message(2, type);
+  model_.field(11, info);
+  add();
+  EXPECT_FALSE(xgrad::onnx::describe(path()).inputs.at(1).shape.value()[0].fixed);
 }
 
 TEST_F(OnnxFileTest, ThereAreAsManyOutputsAsAnOperatorHas) {

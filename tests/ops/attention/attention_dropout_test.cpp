@@ -19,21 +19,17 @@
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
 
+#include "../../difference.hpp"
+
 namespace attention_dropout_test {
 
 using xgrad::Array, xgrad::AttentionMask, xgrad::AttentionOptions, xgrad::Mask, xgrad::Shape, xgrad::Variable;
+using xgrad_tests::largest_difference;
 using V = Variable<double>;
 
 V leaf(const Shape& shape, std::uint64_t seed) {
   xgrad::Generator generator(seed);
   return V(xgrad::uniform<double>(shape, -1, 1, generator), true);
-}
-
-double largest_difference(const Array<double>& a, const Array<double>& b) {
-  EXPECT_EQ(a.shape(), b.shape());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a.data()[i] - b.data()[i]));
-  return largest;
 }
 
 TEST(AttentionDropoutTest, BitsAreThoseOfBernoulli) {

@@ -9,6 +9,7 @@
 #include <xgrad/ops/attention/detail/packed_self_attention.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../difference.hpp"
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
 
@@ -16,16 +17,9 @@ namespace int8_linear_test {
 
 using xgrad::Array, xgrad::Int8Weight, xgrad::Linear, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
     xgrad::Variable;
-using xgrad_tests::message_of;
+using xgrad_tests::largest_difference, xgrad_tests::message_of;
 
 Array<float> drawn(const Shape& shape) { return xgrad::normal<float>(shape); }
-
-float largest_difference(const Array<float>& a, const Array<float>& b) {
-  EXPECT_EQ(a.shape(), b.shape());
-  float largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a.data()[i] - b.data()[i]));
-  return largest;
-}
 
 /// A weight whose numbers are those of its integers, for comparisons.
 Array<float> as_float(const Int8Weight& weight) {
@@ -48,7 +42,9 @@ TEST(Int8LinearTest, IsNearLinear) {
     EXPECT_LE(
         largest_difference(y.value(), xgrad::linear(x, Variable<float>(as_float(weight)), bias).value()),
         0.3F);
-    EXPECT_LE(largest_difference(xgrad::int8_linear(x, weight).value() + bias.value(), y.value()), 1e-5F);
+    EXPECT_LE(
+        largest_difference(Array<float>(xgrad::int8_linear(x, weight).value() + bias.value()), y.value()),
+        1e-5F);
   }
 }
 

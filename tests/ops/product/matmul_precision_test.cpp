@@ -17,6 +17,7 @@
 #include <xgrad/kernels/gemm/parts_in_use.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../difference.hpp"
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
 
@@ -26,7 +27,7 @@ constexpr xgrad::Op broken_op("broken", {"x"});
 
 using xgrad::Array, xgrad::MatmulPrecision, xgrad::MatmulPrecisionGuard, xgrad::Shape, xgrad::Variable;
 using xgrad::detail::Parts;
-using xgrad_tests::KeepNumThreads;
+using xgrad_tests::KeepNumThreads, xgrad_tests::largest_difference, xgrad_tests::largest_element;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -81,15 +82,6 @@ std::vector<Array<float>> result_and_gradients(MatmulPrecision precision, const 
   for (const Variable<float>& gradient : grad(y, leaves, {.seed = seed})) found.push_back(gradient.value());
   return found;
 }
-
-double largest_difference(const Array<float>& a, const Array<float>& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    most = std::max(most, std::abs(static_cast<double>(a.data()[i]) - b.data()[i]));
-  return most;
-}
-
-double largest(const Array<float>& a) { return largest_difference(a, Array<float>(xt::zeros_like(a))); }
 
 /// A kernel that computes with so many bfloat16 numbers for each float.
 struct Way {
@@ -319,8 +311,8 @@ TEST_F(MatmulPrecisionTest, HighIsNearToFloatAndMediumIsNot) {
   const auto medium = result_and_gradients(MatmulPrecision::medium, product, x);
   for (std::size_t i = 0; i < exact.size(); ++i) {
     EXPECT_NE(high[i], exact[i]) << i;
-    EXPECT_LE(largest_difference(high[i], exact[i]), 2e-5 * largest(exact[i])) << i;
-    EXPECT_GE(largest_difference(medium[i], exact[i]), 5e-4 * largest(exact[i])) << i;
+    EXPECT_LE(largest_difference(high[i], exact[i]), 2e-5 * largest_element(exact[i])) << i;
+    EXPECT_GE(largest_difference(medium[i], exact[i]), 5e-4 * largest_element(exact[i])) << i;
   }
 }
 
@@ -361,7 +353,8 @@ TEST_F(MatmulPrecisionTest, EveryProductIsRoundedAndSoAreItsGradientsWhereverThe
       EXPECT_EQ(medium[i], all_inside[i]) << name << " " << i;
       if (name == "linear" && i == 3) continue;  // the bias's gradient is no product
       EXPECT_NE(medium[i], exact[i]) << name << " " << i;
-      EXPECT_LE(largest_difference(medium[i], exact[i]), 2e-2 * largest(exact[i])) << name << " " << i;
+      EXPECT_LE(largest_difference(medium[i], exact[i]), 2e-2 * largest_element(exact[i]))
+          << name << " " << i;
     }
   }
 }
@@ -384,7 +377,7 @@ TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedToo) {
   const Array<float> exact = gradient_of_gradient(MatmulPrecision::highest, a, b),
                      medium = gradient_of_gradient(MatmulPrecision::medium, a, b);
   EXPECT_NE(medium, exact);
-  EXPECT_LE(largest_difference(medium, exact), 2e-2 * largest(exact));
+  EXPECT_LE(largest_difference(medium, exact), 2e-2 * largest_element(exact));
 }
 
 TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedInEveryThread) {
