@@ -87,6 +87,7 @@ ExportedFunctions<T> exported_functions() {
          return pad(x, {1, 2, 0, 3}, Padding::constant, T(0.5));
        }},
       {"prod", [](const V& x) { return prod(x, 2); }},
+      {"qkv_attention", [](const V& x) { return qkv_attention(x, {}, {.num_heads = 2, .num_kv_heads = 1}); }},
       {"remainder", [](const V& x) { return remainder(x * 3, fixed_numbers<T>({8}) + T(0.0625)); }},
       {"repeat",
        [](const V& x) {

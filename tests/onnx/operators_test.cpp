@@ -500,6 +500,17 @@ TEST_F(OnnxOperatorTest, ExponentsHaveGradients) {
   }
 }
 
+/// Where nan is replaced it need not be that of the value that stays.
+TEST_F(OnnxOperatorTest, WhereAnotherValueIsNan) {
+  model_.floats("x", {2}, {1, 2});
+  model_.floats("other", {2}, {-1, 1});
+  model_.floats("zero", {}, {0});
+  model_.node("Log", {"other"}, {"nan"});
+  model_.node("IsNaN", {"nan"}, {"is_nan"});
+  y("Where", {"is_nan", "zero", "x"});
+  EXPECT_EQ(floats(), (Array<float>{0, 2}));
+}
+
 TEST_F(OnnxOperatorTest, ActivationsWithTheirNumbers) {
   model_.floats("x", {3}, {-9, 0, 9});
   const ModelBuilder constants = model_;
@@ -561,11 +572,13 @@ TEST_F(OnnxOperatorTest, SizesOfIntegersAreAdded) {
   model_.integers("first", {1}, {0});
   y("ReduceMax", {"x", "first"}, {attribute("keepdims", 0)});
   EXPECT_EQ(floats(), (Array<float>{-INFINITY, -INFINITY}));
-  for (const auto& [op, expected] : {std::pair("ReduceMax", true), std::pair("ReduceMin", false)}) {
-    begin(20);
-    model_.initializer(ModelBuilder::tensor("x", 9, {2}, std::string("\0\1", 2)));
-    y(op, {"x"}, {attribute("keepdims", 0)});
-    EXPECT_EQ(std::get<xgrad::Mask>(graph()({}).at("y")), xgrad::Mask(Shape{}, expected)) << op;
+  for (const char* op : {"ReduceMax", "ReduceMin"}) {
+    for (const bool all : {false, true}) {
+      begin(20);
+      model_.initializer(ModelBuilder::tensor("x", 9, {2}, std::string(2, all ? '\1' : '\0')));
+      y(op, {"x"}, {attribute("keepdims", 0)});
+      EXPECT_EQ(std::get<xgrad::Mask>(graph()({}).at("y")), xgrad::Mask(Shape{}, all)) << op;
+    }
   }
 }
 
