@@ -105,14 +105,14 @@ XGRAD_INLINE void multiply_lines(T alpha, const Lines<T>& a, const Lines<W>& b, 
   }
 }
 
-/// Of all rows of a and some lines of b, which stay in the first cache level for the rows behind the first.
-template <std::size_t width, typename T, typename W>
+/// Of all rows of a and few_lines of b, which stay in the first cache level for the rows behind the first.
+template <typename T, typename W>
 XGRAD_INLINE void multiply_rows(T alpha, const Matrix<const T>& a, const Lines<W>& b, T beta,
                                 const Matrix<T>& c) {
   const Lines<T> rows{a.data, a.stride};
   const auto multiply = [&](auto height, auto is_first, std::size_t r) XGRAD_INLINE_LAMBDA {
-    multiply_lines<height, width, is_first>(alpha, rows.from(r), b, a.cols, beta, c.data + r * c.stride,
-                                            c.stride);
+    multiply_lines<height, few_lines, is_first>(alpha, rows.from(r), b, a.cols, beta, c.data + r * c.stride,
+                                                c.stride);
   };
   using std::integral_constant, std::bool_constant;
   static_assert(most_few_rows == 8);
@@ -153,8 +153,13 @@ XGRAD_INLINE void multiply_by_lines(T alpha, const Matrix<const T>& a, const Lin
   std::size_t i = begin;
   if constexpr (std::is_same_v<T, W>) i = multiply_pairs(alpha, a, b, begin, end, beta, c);
   for (; i + few_lines <= end; i += few_lines)
-    multiply_rows<few_lines>(alpha, a, b.from(i), beta, c.some_cols(i, few_lines));
-  for (; i < end; ++i) multiply_rows<1>(alpha, a, b.from(i), beta, c.some_cols(i, 1));
+    multiply_rows(alpha, a, b.from(i), beta, c.some_cols(i, few_lines));
+  for (; i < end; ++i) {
+    for (std::size_t r = 0; r < a.rows; ++r) {
+      multiply_lines<1, 1, false>(alpha, Lines<T>{a.data, a.stride}.from(r), b.from(i), a.cols, beta,
+                                  c.data + r * c.stride + i, c.stride);
+    }
+  }
 }
 
 XGRAD_KERNEL(void, multiply_transposed,
