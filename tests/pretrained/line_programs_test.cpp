@@ -194,7 +194,8 @@ TEST_F(EmbedLinesTest, PrintsJson) {
     EXPECT_EQ(object.at("text"), texts.at(i));
     const auto vector = object.at("vector").get<std::vector<float>>();
     ASSERT_EQ(vector.size(), 32U);
-    for (std::size_t k = 0; k < 32; ++k) EXPECT_EQ(vector[k], expected(i, k));
+    // OpenBLAS may add in another order for another number of texts
+    for (std::size_t k = 0; k < 32; ++k) EXPECT_NEAR(vector[k], expected(i, k), 2e-7);
   }
 }
 

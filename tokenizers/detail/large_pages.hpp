@@ -13,8 +13,8 @@
 namespace xgrad::tokenizers::detail {
 
 #ifdef __linux__
-/// Tells the system about the pages in a block of a quarter of a megabyte or more. Where it does not take the advice,
-/// nothing is different but the time.
+/// Tells the system about the pages in a block of a quarter of a megabyte or more. Where it does not take the
+/// advice, nothing is different but the time.
 inline void advise_pages(const void* block, std::size_t bytes, int advice) {
   constexpr std::size_t least = std::size_t{1} << 18, page = 4096;
   if (bytes < least) return;
