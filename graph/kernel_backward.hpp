@@ -31,6 +31,27 @@ Once<std::remove_cvref_t<F>> once(F&& backward) {
   return {std::forward<F>(backward)};
 }
 
+/// A backward of an op whose result takes little time: `forward(saved...)` computes it again, for ops that
+/// save Recomputed(result).
+template <class F, class Forward>
+struct RecomputingBackward {
+  RecomputingBackward(F of_gradients, Forward of_result)
+      : backward(std::move(of_gradients)), forward(std::move(of_result)) {}
+
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    return backward(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+  }
+
+  template <class... S>
+  auto recompute(S&&... saved) const {
+    return forward(std::forward<S>(saved)...);
+  }
+
+  F backward;
+  Forward forward;
+};
+
 /// A backward in two forms with the same gradients: `kernel` computes them on plain arrays, `composed` with
 /// ops. The latter is used when the backward itself is recorded, for gradients of gradients.
 template <class Kernel, class Composed>
@@ -44,8 +65,20 @@ struct KernelBackward {
     return kernel(std::forward<V>(dy), needs, std::forward<S>(saved)...);
   }
 
+  template <class... S>
+  auto recompute(S&&... saved) const {
+    return kernel.recompute(std::forward<S>(saved)...);
+  }
+
   Kernel kernel;
   Composed composed;
 };
+
+namespace detail {
+template <class F, class Forward>
+inline constexpr bool recomputes_result<RecomputingBackward<F, Forward>> = true;
+template <class Kernel, class Composed>
+inline constexpr bool recomputes_result<KernelBackward<Kernel, Composed>> = recomputes_result<Kernel>;
+}  // namespace detail
 
 }  // namespace xgrad

@@ -10,8 +10,8 @@
 
 namespace xgrad {
 
-/// Lists the saved arguments of the backward, in order: Variables, vectors of them, Output(), Unread(v), and
-/// other values, such as ids and masks, which are copied if the op is recorded.
+/// Lists the saved arguments of the backward, in order: Variables, vectors of them, Output(), Unread(v),
+/// Recomputed(v), and other values, such as ids and masks, which are copied if the op is recorded.
 template <class... S>
 struct Saved {
   explicit Saved(const S&... saved) : things(saved...) {}
@@ -28,6 +28,14 @@ struct Output {
 template <class V>
 struct Unread {
   explicit Unread(const V& saved) : variable(saved) {}
+  const V& variable;
+};
+
+/// Saves a Variable without its value where the op that it results from computes it again in little time, as
+/// gelu does: its value need not stay in memory until the backward.
+template <class V>
+struct Recomputed {
+  explicit Recomputed(const V& saved) : variable(saved) {}
   const V& variable;
 };
 
@@ -87,6 +95,36 @@ struct SavedUnread {
 };
 
 template <class T>
+class SavedRecomputed {
+ public:
+  explicit SavedRecomputed(const Variable<T>& v) : saved_(recomputable(v) ? Variable<T>() : v) {
+    if (!recomputable(v)) return;
+    maker_ = Access<T>::node(v);
+    maker_->recomputations.add();
+  }
+  SavedRecomputed(SavedRecomputed&&) noexcept = default;
+  SavedRecomputed& operator=(SavedRecomputed&&) = delete;
+  ~SavedRecomputed() {
+    if (maker_) maker_->recomputations.drop();
+  }
+
+  Variable<T> load(const Node<T>& owner, std::size_t position) const {
+    if (!maker_) return saved_.load(owner, position);
+    return Access<T>::make(Access<T>::value(maker_->recompute()), recording ? maker_ : Ref<Node<T>>());
+  }
+
+ private:
+  /// Not if the value was changed in place since.
+  static bool recomputable(const Variable<T>& v) {
+    const Ref<Node<T>>& node = Access<T>::node(v);
+    return node && node->can_recompute() && Access<T>::value(v)->version == 0;
+  }
+
+  SavedVariable<T> saved_;
+  Ref<Node<T>> maker_;
+};
+
+template <class T>
 struct SavedList {
   std::vector<Variable<T>> load(const Node<T>& owner, std::size_t position) const {
     std::vector<Variable<T>> loaded;
@@ -124,6 +162,10 @@ SavedList<T> kept(const Variable<T>*, const std::vector<Variable<T>>& list) {
 template <class T>
 SavedUnread<T> kept(const Variable<T>*, const Unread<Variable<T>>& unread) {
   return {SavedVariable<T>(unread.variable)};
+}
+template <class T>
+SavedRecomputed<T> kept(const Variable<T>*, const Recomputed<Variable<T>>& recomputed) {
+  return SavedRecomputed<T>(recomputed.variable);
 }
 template <class T>
 SavedOutput<T> kept(const Variable<T>* results, const Output& output) {

@@ -50,12 +50,18 @@ struct Node {
   /// for each input in `grads`.
   virtual void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) = 0;
 
-  /// Releases the saved values and the edges.
+  /// Releases the saved values, unless recompute() needs them, and the edges.
   virtual void release() noexcept = 0;
+
+  virtual bool can_recompute() const noexcept { return false; }
+
+  /// Computes the op's result again from what it saved; undefined unless can_recompute().
+  virtual Variable<T> recompute() = 0;
 
   bool is_leaf() const noexcept { return op == nullptr; }
 
   RefCount refs;
+  RefCount recomputations;  ///< how many saved values call recompute()
   bool released = false;
   std::uint8_t results = 1;         ///< number of results of the op; if several, each has a PartNode
   bool is_part = false;             ///< true for a PartNode
@@ -83,6 +89,7 @@ struct PartNode final : Node<T> {
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return {&whole, 1}; }
   void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
   void release() noexcept override {}
+  Variable<T> recompute() override { return {}; }
 
   Ref<Node<T>> whole;
   std::size_t place;

@@ -20,6 +20,10 @@ namespace xgrad::detail {
 template <class F>
 inline constexpr bool is_once = false;
 
+/// Whether a backward has recompute(saved...), which returns the op's result.
+template <class F>
+inline constexpr bool recomputes_result = false;
+
 /// A creation number greater than those of these nodes.
 template <class Edges>
 std::uint64_t order_above(const Edges& edges) {
@@ -64,12 +68,30 @@ class OpNode final : public Node<T> {
     std::move(found.begin(), found.end(), grads);
   }
 
+  bool can_recompute() const noexcept override { return recomputes && state_.has_value(); }
+
+  Variable<T> recompute() override {
+    if constexpr (recomputes) {
+      return recomputed(std::index_sequence_for<Kept...>());
+    } else {
+      return {};
+    }
+  }
+
   void release() noexcept override {
-    state_.reset();
+    if (!recomputes || this->recomputations.count() == 0) state_.reset();
     for (Ref<Node<T>>& input : inputs_) input = {};
   }
 
  private:
+  static constexpr bool recomputes = recomputes_result<F>;
+
+  template <std::size_t... I>
+  Variable<T> recomputed(std::index_sequence<I...>) {
+    const ScopedValue<bool> off(recording, false);
+    return std::get<0>(*state_).recompute(std::get<I + 1>(*state_).load(*this, I)...);
+  }
+
   template <class Dy, std::size_t... I>
   auto call(Dy&& dy, Needs needs, std::index_sequence<I...>) {
     static_assert(std::is_invocable_v<F&, Dy, Needs, decltype(std::get<I + 1>(*state_).load(*this, I))...>,

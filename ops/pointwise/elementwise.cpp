@@ -171,13 +171,17 @@ Variable<T> silu(const Variable<T>& x) {
 template <class T>
 Variable<T> gelu(const Variable<T>& x, Gelu approximate) {
   const bool exact = approximate == Gelu::none;
+  const auto forward = [exact](const Variable<T>& x) {
+    return map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x);
+  };
   return fused<T>(
-      ops::gelu, map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), Inputs(x),
-      Attributes(exact ? "none" : "tanh"), Saved(),
+      ops::gelu, forward(x), Inputs(x), Attributes(exact ? "none" : "tanh"), Saved(),
       [approximate](const Variable<T>& x) { return gelu_composed(x, approximate); },
-      [exact](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
-        return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
-      });
+      RecomputingBackward(
+          [exact](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+            return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
+          },
+          forward));
 }
 
 template <class T>

@@ -40,18 +40,23 @@ Variable<T> gated(const Variable<T>& gate, const Variable<T>& x, Gate f) {
     detail::fail<ShapeError>("gated: gate and x must have the same shape, got ", gate.shape(), " and ",
                              x.shape());
   const GateKernels<T>& kernel = kernels_of<T>(f);
-  Variable<T> y = detail::empty<T>(x.shape());
-  kernel.forward(detail::data(gate), detail::data(x), detail::data(y), x.size());
+  const auto forward = [&kernel](const Variable<T>& gate, const Variable<T>& x) {
+    Variable<T> y = detail::empty<T>(x.shape());
+    kernel.forward(detail::data(gate), detail::data(x), detail::data(y), x.size());
+    return y;
+  };
   return fused<T>(
-      ops::gated, std::move(y), Inputs(gate, x), Attributes(kernel.name), Saved(),
+      ops::gated, forward(gate, x), Inputs(gate, x), Attributes(kernel.name), Saved(),
       [&kernel](const Variable<T>& gate, const Variable<T>& x) { return kernel.function(gate) * x; },
-      [&kernel](const Variable<T>& dy, Needs needs, const Variable<T>& gate,
-                const Variable<T>& x) -> Grads<T, 2> {
-        Variable<T> dgate = detail::empty<T>(gate.shape()), dx = detail::empty<T>(gate.shape());
-        kernel.backward(detail::data(dy), detail::data(gate), detail::data(x), detail::data(dgate),
-                        detail::data(dx), gate.size());
-        return {needs[0] ? dgate : Variable<T>(), needs[1] ? dx : Variable<T>()};
-      });
+      RecomputingBackward(
+          [&kernel](const Variable<T>& dy, Needs needs, const Variable<T>& gate,
+                    const Variable<T>& x) -> Grads<T, 2> {
+            Variable<T> dgate = detail::empty<T>(gate.shape()), dx = detail::empty<T>(gate.shape());
+            kernel.backward(detail::data(dy), detail::data(gate), detail::data(x), detail::data(dgate),
+                            detail::data(dx), gate.size());
+            return {needs[0] ? dgate : Variable<T>(), needs[1] ? dx : Variable<T>()};
+          },
+          forward));
 }
 
 template <class T>

@@ -63,7 +63,7 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   kernels::linear_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
                           bias.defined() ? detail::data(bias) : nullptr, detail::data(y));
   return record<T>(ops::linear, std::move(y), Inputs(x, weight, bias),
-                   Saved(if_requires_grad(weight, x), if_requires_grad(x, weight)),
+                   Saved(Recomputed(if_requires_grad(weight, x)), if_requires_grad(x, weight)),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
                      return linear_grads(dy, needs, x, weight);
                    });

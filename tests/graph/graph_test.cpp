@@ -28,8 +28,10 @@
 #include <xgrad/ops/loss/losses.hpp>
 #include <xgrad/ops/norm/softmax.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
+#include <xgrad/ops/pointwise/gated.hpp>
 #include <xgrad/ops/pointwise/masked_fill.hpp>
 #include <xgrad/ops/pointwise/where.hpp>
+#include <xgrad/ops/product/linear.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
@@ -531,6 +533,61 @@ TEST(AssignTest, OfASavedResultIsNoticed) {
   y.detach().assign(Array<float>{5, 6});
   EXPECT_EQ(message_of<GraphError>([&] { sum(y).backward(); }),
             "backward: value 0 that 'exp' saved, of shape (2), was changed in place after it was used; "
+            "assign() only after backward()");
+}
+
+// Values that are computed again
+
+/// (h (3, 4), weight (2, 4)), whose numbers are of both signs.
+std::pair<V, V> activation_and_weight() {
+  return {V(Array<float>{{-2, -1, -0.5, 0}, {0.25, 0.5, 1, 2}, {3, -3, 0.75, -0.75}}, true),
+          V(Array<float>{{1, -2, 3, -4}, {0.5, 0.25, -0.5, 2}}, true)};
+}
+
+TEST(RecomputedTest, ValuesLeaveMemoryAndGradientsHaveTheSameBits) {
+  const auto [h, weight] = activation_and_weight();
+  const auto check = [&, w = weight](const V& y) {
+    const V z = linear(y, w);
+    EXPECT_TRUE(xgrad::detail::Access<float>::value(y)->refs.unique());
+    const V plain = linear(y.detach(), w);
+    EXPECT_EQ(gradient(sum(z * z), w), gradient(sum(plain * plain), w));
+  };
+  check(gelu(h));
+  check(gelu(h, xgrad::Gelu::tanh));
+  for (const xgrad::Gate gate : {xgrad::Gate::sigmoid, xgrad::Gate::relu, xgrad::Gate::silu,
+                                 xgrad::Gate::gelu, xgrad::Gate::gelu_tanh})
+    check(gated(h, h + 1.0F, gate));
+}
+
+TEST(RecomputedTest, HaveSecondDerivatives) {
+  xgrad::manual_seed(1);
+  const D h(xgrad::normal<double>({3, 4}), true), weight(xgrad::normal<double>({2, 4}), true);
+  EXPECT_TRUE(xgrad::gradgradcheck([](const std::vector<D>& x) { return tanh(linear(gelu(x[0]), x[1])); },
+                                   {h, weight}));
+}
+
+/// The first backward releases the graph of y.
+TEST(RecomputedTest, StayWhenTheOpThatComputesThemIsReleased) {
+  const auto [h, weight] = activation_and_weight();
+  const V y = gelu(h);
+  const V before = sum(linear(y, weight));
+  sum(y).backward();
+  const V after = sum(linear(y, weight));
+  const Array<float> expected = gradient(sum(linear(y.detach(), weight)), weight);
+  EXPECT_EQ(grad(before, {weight})[0].value(), expected);
+  EXPECT_EQ(grad(after, {weight})[0].value(), expected);
+}
+
+TEST(RecomputedTest, AreThoseOfTheForwardAfterChangesInPlace) {
+  const auto [h, weight] = activation_and_weight();
+  const V y = gelu(h);
+  y.detach().assign(Array<float>(y.value() * 2.0F));
+  const V z = sum(linear(y, weight));
+  EXPECT_EQ(grad(z, {weight})[0].value(), gradient(sum(linear(y.detach(), weight)), weight));
+  const V again = sum(linear(gelu(h), weight));
+  h.assign(Array<float>(h.value() + 1.0F));
+  EXPECT_EQ(message_of<GraphError>([&, w = weight] { grad(again, {w}); }),
+            "backward: value 0 that 'gelu' saved, of shape (3, 4), was changed in place after it was used; "
             "assign() only after backward()");
 }
 
