@@ -138,6 +138,8 @@ def read_list():
                 sys.exit(f"{LIST}:{number}: expected text with one '@right@wrong@', got '{text}'")
             if not parts[2].strip() and not is_statement(parts[1]):
                 sys.exit(f"{LIST}:{number}: an expression becomes another expression, got none for '{parts[1]}'")
+            if is_statement(parts[1]) and re.match(r"const [\w:<>]+ \w+[({=]", parts[1]):
+                sys.exit(f"{LIST}:{number}: what is declared must live on, got '{parts[1]}'")
             if (parts[0].rstrip().endswith((".", "->", "::")) or parts[0].startswith("constexpr ")
                     or not re.search(r"\w|\"|'|{}", parts[1])):
                 sys.exit(f"{LIST}:{number}: what is chosen at run time must be a whole expression, got '{parts[1]}'")
