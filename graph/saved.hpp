@@ -97,10 +97,9 @@ struct SavedUnread {
 template <class T>
 class SavedRecomputed {
  public:
-  explicit SavedRecomputed(const Variable<T>& v) : saved_(recomputable(v) ? Variable<T>() : v) {
-    if (!recomputable(v)) return;
-    maker_ = Access<T>::node(v);
-    maker_->recomputations.add();
+  explicit SavedRecomputed(const Variable<T>& v)
+      : maker_(recomputable(v) ? Access<T>::node(v) : Ref<Node<T>>()), saved_(maker_ ? Variable<T>() : v) {
+    if (maker_) maker_->recomputations.add();
   }
   SavedRecomputed(SavedRecomputed&&) noexcept = default;
   SavedRecomputed& operator=(SavedRecomputed&&) = delete;
@@ -120,8 +119,8 @@ class SavedRecomputed {
     return node && node->can_recompute() && Access<T>::value(v)->version == 0;
   }
 
+  Ref<Node<T>> maker_;  // empty if the value is saved
   SavedVariable<T> saved_;
-  Ref<Node<T>> maker_;
 };
 
 template <class T>

@@ -12,7 +12,6 @@ struct LeafNode final : Node<T> {
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return {}; }
   void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
   void release() noexcept override {}
-  Variable<T> recompute() override { return {}; }
 
   Variable<T> grad;
 };

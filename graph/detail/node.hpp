@@ -56,7 +56,7 @@ struct Node {
   virtual bool can_recompute() const noexcept { return false; }
 
   /// Computes the op's result again from what it saved; undefined unless can_recompute().
-  virtual Variable<T> recompute() = 0;
+  virtual Variable<T> recompute() { return {}; }
 
   bool is_leaf() const noexcept { return op == nullptr; }
 
@@ -89,7 +89,6 @@ struct PartNode final : Node<T> {
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return {&whole, 1}; }
   void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
   void release() noexcept override {}
-  Variable<T> recompute() override { return {}; }
 
   Ref<Node<T>> whole;
   std::size_t place;

@@ -220,13 +220,14 @@ TYPED_TEST(GemmTest, ARowOfFewDoesNotDependOnTheOthers) {
     const LargeProduct<T> product(rows, n, k, flags);
     const xgrad::kernels::Matrix<const T> a(product.a.data(), rows, k, product.lda()),
         b(product.b.data(), k, n, product.ldb(), product.trans_b);
-    std::vector<T> whole(rows * n);
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();  // is not read, as beta is 0
+    std::vector<T> whole(rows * n, nan);
     xgrad::set_num_threads(1);
     xgrad::kernels::gemm<T>(1, a, b, 0, {whole.data(), rows, n});
     for (const std::size_t threads : {1, 2, 3}) {
       xgrad::set_num_threads(threads);
       for (std::size_t first = 0; first < rows; ++first) {
-        std::vector<T> some((rows - first) * n);
+        std::vector<T> some((rows - first) * n, nan);
         xgrad::kernels::gemm<T>(1, a.some_rows(first, rows - first), b, 0, {some.data(), rows - first, n});
         EXPECT_TRUE(
             std::equal(some.begin(), some.end(), whole.begin() + static_cast<std::ptrdiff_t>(first * n)))
