@@ -1,5 +1,6 @@
 #include "pool.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <new>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::size_t largest_cached = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
-constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
+constinit std::atomic<std::size_t> cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;
 
 struct SizeClass {
@@ -135,7 +136,7 @@ void pool_release(void* block, std::size_t bytes) noexcept {
     return;
   }
   const SizeClass given = size_class(bytes);
-  if (pool.cached_bytes + given.capacity > cache_limit) {
+  if (pool.cached_bytes + given.capacity > cache_limit.load(std::memory_order_relaxed)) {
     ::operator delete (block, std::align_val_t{alignment});
     return;
   }
@@ -152,6 +153,8 @@ bool may_keep() noexcept {
 }  // namespace detail
 
 MemoryStats memory_stats() { return {pool.system_allocations, pool.live_blocks, pool.cached_bytes}; }
+
+void set_cache_limit(std::size_t bytes) noexcept { cache_limit.store(bytes, std::memory_order_relaxed); }
 
 void empty_cache() {
   detail::release_cached_values();

@@ -20,6 +20,11 @@ struct MemoryStats {
 /// Statistics of the calling thread.
 MemoryStats memory_stats();
 
+/// Sets how many bytes of released memory each thread caches from now on, 1 GiB by default. With fewer, what
+/// a training step allocates in one size and later in another takes less memory, and the system has to
+/// provide more of it anew.
+void set_cache_limit(std::size_t bytes) noexcept;
+
 /// Returns the calling thread's cached memory to the system, and the memory that the C library caches for the
 /// process: slow, not for an inner loop.
 void empty_cache();

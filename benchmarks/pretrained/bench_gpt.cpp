@@ -267,7 +267,8 @@ int main(int argc, char** argv) {
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products in training")
       ->check(apps::one_of({"highest", "high", "medium"}))
       ->capture_default_str();
-  app.add_flag("--checkpoint", options.checkpoint, "xgrad computes layers again in the backward");
+  app.add_flag("--checkpoint", options.checkpoint,
+               "xgrad computes layers again in the backward, and caches 128 MiB at most");
   app.add_flag("--decode", options.decode,
                "Measure prompts as long as the config's texts, and tokens behind one, of weights of float32 "
                "and of bfloat16, instead of training steps");

@@ -280,21 +280,31 @@ TEST(PoolTest, ShapesDoNotGetEachOthersMemory) {
   }
 }
 
-/// The memory is never touched, and so costs nothing.
-TEST(PoolTest, KeepsAGibibyteAtMost) {
-  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is kept in this build";
-  constexpr std::size_t half = std::size_t{1} << 29;
+/// The bytes that are cached after each release of three blocks. The memory is never touched, and so costs
+/// nothing.
+std::vector<std::size_t> cached_after_releases(std::size_t bytes) {
   empty_cache();
   std::vector<void*> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(xgrad::detail::pool_allocate(half));
+  for (int i = 0; i < 3; ++i) blocks.push_back(xgrad::detail::pool_allocate(bytes));
   std::vector<std::size_t> cached;
   for (void* block : blocks) {
-    xgrad::detail::pool_release(block, half);
+    xgrad::detail::pool_release(block, bytes);
     cached.push_back(memory_stats().cached_bytes);
   }
-  EXPECT_EQ(cached, (std::vector<std::size_t>{half, 2 * half, 2 * half}));
   empty_cache();
   EXPECT_EQ(memory_stats().cached_bytes, 0u);
+  return cached;
+}
+
+TEST(PoolTest, KeepsAtMostTheLimit) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is kept in this build";
+  constexpr std::size_t gibibyte = std::size_t{1} << 30, half = gibibyte / 2, block = 1024;
+  EXPECT_EQ(cached_after_releases(half), (std::vector<std::size_t>{half, 2 * half, 2 * half}));
+  xgrad::set_cache_limit(block);
+  EXPECT_EQ(cached_after_releases(block), (std::vector<std::size_t>{block, block, block}));
+  xgrad::set_cache_limit(0);
+  EXPECT_EQ(cached_after_releases(block), (std::vector<std::size_t>{0, 0, 0}));
+  xgrad::set_cache_limit(gibibyte);
 }
 
 TEST(PoolTest, WhatItKeepsIsAtMostAnEighthMoreThanWasAskedFor) {

@@ -47,6 +47,7 @@ class Training {
         targets_(xgrad::randint(0, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})) {
     model_.train();
     model_.decoder().checkpoint_layers(checkpoints);
+    if (checkpoints) xgrad::set_cache_limit(std::size_t{128} << 20);
   }
 
   void step() {
