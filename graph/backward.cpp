@@ -133,9 +133,9 @@ class BackwardPass {
       return;
     }
     if (node.results > 1) [[unlikely]] {
-      differentiate(node, take_parts(node).data(), inputs.size());
+      differentiate(node, take_parts(node).data(), inputs);
     } else {
-      differentiate(node, &dy, inputs.size());
+      differentiate(node, &dy, inputs);
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Variable<T> grad = std::move(grads_[i]);
@@ -155,17 +155,19 @@ class BackwardPass {
     node.released = true;
   }
 
-  void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
+  void differentiate(Node<T>& node, Variable<T>* dys, std::span<const Ref<Node<T>>> inputs) {
     const PartsScope as_forward(node.precision);
-    if (!is_watched()) [[likely]]
-      return node.differentiate(dys, Needs(needs_.data()), grads_.data());
+    if (!is_watched()) [[likely]] {
+      const Needs needs(needs_.data(), recording ? nullptr : inputs.data(), this);
+      return node.differentiate(dys, needs, grads_.data());
+    }
     // an op with several results is known by the number of the first, which is the next one
     const std::uint64_t number = node.order + (node.results > 1 ? 1 : 0);
     notify_backward_begin(*node.op, number, *dys);
     node.differentiate(dys, Needs(needs_.data()), grads_.data());
-    for (std::size_t i = 0; i < inputs; ++i)
+    for (std::size_t i = 0; i < inputs.size(); ++i)
       if (needs_[i] == nullptr) grads_[i] = {};
-    notify_backward_end<T>(*node.op, number, {grads_.data(), inputs});
+    notify_backward_end<T>(*node.op, number, {grads_.data(), inputs.size()});
   }
 
   /// The gradient of one of several results waits until those of the others have come; then the op's own node

@@ -16,14 +16,23 @@ class Variable;
 /// Which inputs of an op need a gradient, and the shapes of those gradients; the others need not be computed.
 class Needs {
  public:
-  /// One entry for each input, null if it needs no gradient.
-  explicit Needs(const Shape* const* shapes) noexcept : shapes_(shapes) {}
+  /// One entry for each input, null if it needs no gradient. `inputs` are the nodes of the inputs, whose sums
+  /// belong to `pass`; null if none may change.
+  explicit Needs(const Shape* const* shapes, const void* inputs = nullptr,
+                 const void* pass = nullptr) noexcept
+      : shapes_(shapes), inputs_(inputs), pass_(pass) {}
 
   bool operator[](std::size_t input) const noexcept { return shapes_[input] != nullptr; }
   const Shape& shape(std::size_t input) const noexcept { return *shapes_[input]; }
 
+  /// The sum of the gradients that the input got so far: a backward whose own gradient is mostly zeros adds
+  /// to it and returns an undefined one. Null if there is none yet, or if it must not change.
+  template <class T>
+  T* sum(std::size_t input) const noexcept;
+
  private:
   const Shape* const* shapes_;
+  const void *inputs_, *pass_;
 };
 
 namespace detail {
@@ -77,6 +86,18 @@ struct Node {
   std::size_t number = static_cast<std::size_t>(-1);  ///< index in the NodeSet that it was last inserted into
   Node* next_dead = nullptr;                          ///< in the list of nodes to be freed
 };
+
+}  // namespace detail
+
+template <class T>
+T* Needs::sum(std::size_t input) const noexcept {
+  if (inputs_ == nullptr) return nullptr;
+  const detail::Node<T>& node = *static_cast<const detail::Ref<detail::Node<T>>*>(inputs_)[input];
+  const bool is_own = node.grad_value && node.grad_owner == pass_ && !node.grad_node;
+  return is_own && node.grad_value->refs.unique() ? node.grad_value->array.data() : nullptr;
+}
+
+namespace detail {
 
 /// Accumulates the gradient of one of several results of an op, before the op's node.
 template <class T>

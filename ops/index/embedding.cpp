@@ -20,6 +20,12 @@ constexpr std::int64_t no_padding = -1;
 template <class T>
 Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t padding);
 
+/// dweight[ids[i]] += dy[i].
+template <class T>
+void add_rows(const Ids& ids, const Variable<T>& dy, T* dweight) {
+  kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dy.shape().back()}, ids.data(), dweight);
+}
+
 /// dweight (vocabulary, D), dweight[ids[i]] += dy[i], the padding row 0. It is linear in dy: its gradient is
 /// a lookup.
 template <class T>
@@ -29,7 +35,7 @@ Variable<T> embedding_grad(const Ids& ids, const Variable<T>& dy, std::size_t vo
   Variable<T> dweight = detail::empty<T>(Shape{vocabulary, dim});
   T* rows = detail::data(dweight);
   kernels::fill(T{0}, rows, dweight.size());
-  kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dim}, ids.data(), rows);
+  add_rows(ids, dy, rows);
   if (padding != no_padding) kernels::fill(T{0}, rows + static_cast<std::size_t>(padding) * dim, dim);
   return record<T>(ops::embedding_grad, std::move(dweight), Inputs(dy), Saved(ids),
                    [padding](Variable<T> d, Needs, const Ids& ids) -> Grads<T, 1> {
@@ -53,6 +59,11 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
   return record<T>(ops::embedding, std::move(y), Inputs(weight),
                    Attributes(ids, padding == no_padding ? std::nullopt : std::optional(padding)), Saved(ids),
                    [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
+                     T* const sum = padding == no_padding ? needs.sum<T>(0) : nullptr;
+                     if (sum != nullptr) {
+                       add_rows(ids, dy, sum);
+                       return {};
+                     }
                      return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
                    });
 }

@@ -17,7 +17,9 @@
 #include <xgrad/base/threads.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/models/toy_encoder.hpp>
+#include <xgrad/ops/index/embedding.hpp>
 #include <xgrad/ops/loss/cross_entropy.hpp>
+#include <xgrad/ops/loss/linear_cross_entropy.hpp>
 #include <xgrad/ops/norm/layer_norm.hpp>
 #include <xgrad/ops/norm/softmax.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
@@ -182,6 +184,17 @@ TEST(MemoryTest, IntermediatesThatNobodySavedDieBeforeBackward) {
   V y = x;
   for (int i = 0; i < 50; ++i) y = y + 1.0;
   EXPECT_LE(live_blocks() - before, 50 + 2) << "a node for each, and the last value and its elements";
+}
+
+TEST(MemoryTest, TheGradientOfATableIsThereOnceForAllOfItsUses) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "the pool keeps nothing in this build";
+  const V table(Array<float>(Shape{50000, 16}, 0.5f), true);
+  const std::size_t bytes = table.size() * sizeof(float);
+  const V rows = embedding(xgrad::Ids{7, 1, 7}, table);
+  const V y = linear_cross_entropy(rows, table, xgrad::Ids{3, 8, 3});
+  empty_cache();
+  y.backward();
+  EXPECT_LT(memory_stats().cached_bytes, bytes);
 }
 
 TEST(MemoryTest, NothingIsKeptUnderNoGrad) {

@@ -36,6 +36,17 @@ Op embedding_op() {
       op.cases.push_back(make_case(
           {{6, dim}}, [ids](const auto& x) { return xgrad::embedding(ids, x[0]); }, naive_embedding(ids)));
   }
+  const Ids tied = ids_of({3}, {4, 0, 4});
+  op.cases.push_back(make_case(
+      {{6, 3}},
+      [tied](const auto& x) {
+        const auto squares = x[0] * x[0];
+        return xgrad::embedding(tied, squares) * xgrad::sum(squares);
+      },
+      [tied](const std::vector<Array<double>>& x) {
+        const Array<double> squares = x[0] * x[0];
+        return Array<double>(naive_embedding(tied)({squares}) * xt::sum(squares)());
+      }));
   // the padding row's gradient is dropped, so the outputs that depend on it must count for nothing
   const Ids padded = ids_of({4}, {5, 1, 5, 2});
   const Mask padding = mask_of({4, 1}, {1, 0, 1, 0});
@@ -145,6 +156,28 @@ TEST(EmbeddingTest, ManyIdsOfTheSameRowAddUp) {
   embedding(Ids(Shape{5000}, 2), weight, {.padding_idx = 0})
       .backward(Variable<float>(Array<float>(Shape{5000, 1}, 1.0f)));
   EXPECT_EQ(reshape(weight.grad(), -1).value(), (Array<float>{0, 0, 5000}));
+}
+
+/// Where the table's gradient has a part already, that of the lookup is added to it in place, unless somebody
+/// else holds that part or it is recorded.
+TEST(EmbeddingTest, AddsToTheGradientOfOtherUses) {
+  const Variable<float> weight(Array<float>{{1, 2}, {3, 4}, {5, 6}}, true);
+  const Variable<float> ones(Array<float>(Shape{3, 2}, 1.0f));
+  const auto uses = [&] {
+    const Variable<float> rows = sum(embedding(Ids{2, 0, 2}, weight));
+    return rows + sum(weight * weight);
+  };
+  const Array<float> expected{{3, 5}, {6, 8}, {12, 14}};
+  EXPECT_EQ(grad(uses(), {weight})[0].value(), expected);
+  EXPECT_EQ(grad(uses(), {weight}, {.create_graph = true})[0].value(), expected);
+  uses().backward();
+  EXPECT_EQ(weight.grad().value(), expected);
+  (sum(embedding(Ids{2, 0, 2}, weight)) + sum(weight * ones)).backward();
+  EXPECT_EQ(weight.grad().value(), (Array<float>{{5, 7}, {7, 9}, {15, 17}})) << "backward adds up, too";
+  EXPECT_EQ(ones.value(), (Array<float>(Shape{3, 2}, 1.0f))) << "a gradient that an operand shares";
+  const auto padded = embedding(Ids{2, 0, 2}, weight, {.padding_idx = 0});
+  EXPECT_EQ(grad(sum(padded) + sum(weight * weight), {weight})[0].value(),
+            (Array<float>{{2, 4}, {6, 8}, {12, 14}}));
 }
 
 }  // namespace xgrad_tests::embedding_rows
