@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from weights import load
 from worker import serve
 
 PAD_ID = 0
@@ -48,18 +49,6 @@ class Model(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return self.class_head(x.mean(1))
-
-
-def load(parameters, saved, path):
-    """Reads the parameters that xgrad saved, in their order."""
-    shapes = [list(parameter.shape) for parameter in parameters]
-    if shapes != [parameter["shape"] for parameter in saved]:
-        raise ValueError(f"the model has parameters of the shapes {shapes}, the file has {saved}")
-    sizes = [parameter.numel() for parameter in parameters]
-    numbers = torch.from_file(path, size=sum(sizes), dtype=torch.float32)
-    with torch.no_grad():
-        for parameter, values in zip(parameters, numbers.split(sizes)):
-            parameter.copy_(values.view_as(parameter))
 
 
 def start(request):

@@ -68,8 +68,9 @@ constexpr const char* tasks[] = {"step", "forward"};
 
 /// A library's process, and the times of each task.
 struct Runner {
-  Runner(const std::string& name, const char* program, const bench::Environment& environment = {})
-      : process(name, {program}, environment) {}
+  Runner(const std::string& name, const std::vector<std::string>& command,
+         const bench::Environment& environment = {})
+      : process(name, command, environment) {}
 
   Process process;
   std::string library{};  ///< its version
@@ -122,13 +123,28 @@ void print(const std::list<Runner>& runners, std::size_t texts) {
   std::fflush(stdout);
 }
 
+std::vector<std::string> peer_command(const std::string& name) {
+  if (name == "pytorch") return bench::python_command("pretrained/workers/pytorch.py");
+  return {XGRAD_BENCH_PRETRAINED "/bench_pretrained_libtorch"};
+}
+
+bench::Environment peer_environment(const std::string& name, std::size_t threads) {
+  return name == "pytorch" ? bench::python_environment(threads) : bench::libtorch_environment(name, threads);
+}
+
+/// Why a library cannot be run; empty if it can.
+std::string missing(const std::string& name) {
+  return name == "pytorch" ? bench::missing_pytorch(name) : bench::missing_libtorch(name);
+}
+
 /// Starts all libraries with the same weights, and compares their logits.
 Classifier start(const Config& config, const Batch& batch, const Options& options,
                  std::list<Runner>& runners) {
   json request{{"do", "start"}, {"threads", options.threads}, {"size", config.size}, {"batch", batch}};
   Classifier model;
   for (const auto& [name, skips] : {std::pair("xgrad", true), std::pair("xgrad-padded", false)}) {
-    Runner& runner = runners.emplace_back(name, XGRAD_BENCH_PRETRAINED "/bench_pretrained_xgrad");
+    Runner& runner = runners.emplace_back(
+        name, std::vector<std::string>{XGRAD_BENCH_PRETRAINED "/bench_pretrained_xgrad"});
     request["skip_padding"] = skips;
     model = runner.process.ask<Classifier>(request);
   }
@@ -139,8 +155,7 @@ Classifier start(const Config& config, const Batch& batch, const Options& option
     request["weights"] = weights.path();
   }
   for (const std::string& name : options.peers) {
-    Runner& runner = runners.emplace_back(name, XGRAD_BENCH_PRETRAINED "/bench_pretrained_libtorch",
-                                          bench::libtorch_environment(name, options.threads));
+    Runner& runner = runners.emplace_back(name, peer_command(name), peer_environment(name, options.threads));
     runner.library = runner.process.ask<Classifier>(request).library;
   }
   const json logits{{"do", "logits"}};
@@ -174,12 +189,11 @@ void measure(const Config& config, const Options& options) {
 }
 
 int run(Options options) {
-  for (const std::string& peer : options.peers) {
-    const std::string missing = bench::missing_libtorch(peer);
-    if (!missing.empty()) std::printf("%s\n", missing.c_str());
-  }
-  std::erase_if(options.peers,
-                [](const std::string& peer) { return !bench::missing_libtorch(peer).empty(); });
+  std::erase_if(options.peers, [](const std::string& peer) {
+    const std::string reason = missing(peer);
+    if (!reason.empty()) std::printf("%s\n", reason.c_str());
+    return !reason.empty();
+  });
   for (const std::string& name : options.configs) {
     measure(*std::ranges::find_if(configs, [&](const Config& config) { return config.name == name; }),
             options);
@@ -203,7 +217,7 @@ int main(int argc, char** argv) {
       ->check(apps::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
   app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
-      ->check(apps::one_of({"libtorch", "libtorch-tuned"}))
+      ->check(apps::one_of({"libtorch", "libtorch-tuned", "pytorch"}))
       ->capture_default_str();
   app.add_option("--turns", options.turns, "How often each library takes its turn")
       ->check(apps::in_range<std::size_t>(1, 1000))
