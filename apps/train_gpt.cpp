@@ -229,6 +229,7 @@ int run(const GptOptions& options) {
                             {"--beta2", xgrad::detail::number_text(options.beta2)},
                             {"--clip", xgrad::detail::number_text(options.clip)},
                             {"the checksum of the text", std::to_string(checksum_of({&text, 1}, 0))}});
+  training_run.describe(model.metadata());
   Evaluations evaluations(model, options);
   training_run.evaluate(
       options.evaluate_every, options.patience, [&] { return -validation_loss(model, validation, options); },

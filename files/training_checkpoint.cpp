@@ -90,8 +90,13 @@ SafetensorsFile sent_file(const std::string& path, Communicator& ranks) {
 
 }  // namespace
 
+bool is_checkpoint(const Metadata& metadata) {
+  const auto found = metadata.find(format_key);
+  return found != metadata.end() && found->second.starts_with("xgrad checkpoint");
+}
+
 void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
-                     const Metadata& config) {
+                     const Metadata& config, const Metadata& about) {
   const TrainingState state = Run(parts, step).state_dict();
   std::vector<TensorView> tensors;
   for (const auto& [name, array] : state.floats) tensors.push_back(view_of(name, array));
@@ -102,6 +107,7 @@ void save_checkpoint(const TrainingParts& parts, const std::string& path, std::s
   }
   Metadata metadata{{format_key, format}, {random_key, get_rng_state()}};
   for (const auto& [key, value] : config) metadata[std::string(config_prefix) + key] = value;
+  metadata.insert(about.begin(), about.end());
   write_safetensors(std::move(tensors), path, metadata);
 }
 
@@ -112,7 +118,7 @@ std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts,
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
   };
-  if (!metadata(format_key).starts_with("xgrad checkpoint"))
+  if (!is_checkpoint(file.metadata()))
     detail::fail<FileError>(path, ": must be a checkpoint of a training run");
   if (metadata(format_key) != format)
     detail::fail<FileError>(path, ": must be of the format '", format, "', got '", metadata(format_key), "'");

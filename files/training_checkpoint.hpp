@@ -38,10 +38,14 @@ using TrainingParts = std::map<std::string, TrainingPart>;
 /// Writes a training run after `step` steps into one safetensors file, as an AtomicFile: if the process ends
 /// at any time, the file is complete, the new one or the previous one. It contains the arrays of all parts as
 /// tensors "<part>.<name>", their numbers as F64 scalars "numbers.<part>.<name>" and "numbers.step", and as
-/// metadata the default generator's state and `config`, the options of the run. Throws FileError, and
-/// ValueError for a part whose name is empty, "numbers" or has a dot.
+/// metadata the default generator's state and `config`, the options of the run, with which load_checkpoint
+/// compares its own. `about` is further metadata for whoever reads the file. Throws FileError, and ValueError
+/// for a part whose name is empty, "numbers" or has a dot.
 void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
-                     const Metadata& config = {});
+                     const Metadata& config = {}, const Metadata& about = {});
+
+/// Whether the metadata of a safetensors file is that of a checkpoint.
+bool is_checkpoint(const Metadata& metadata);
 
 /// Restores all parts and returns the number of completed steps: the run continues bit for bit as if
 /// uninterrupted. Throws FileError for a file that is broken or not a checkpoint, ValueError for one of

@@ -63,7 +63,9 @@ void KeyValueCache<T>::append(Layer& layer, const Variable<T>& k, const Variable
   if (layer.rows + count > capacity) {
     const std::size_t seen = layer.window ? std::min(layer.rows, *layer.window - 1) : layer.rows;
     const std::size_t first = layer.rows - seen;
-    const std::size_t needed = (seen + count + growth - 1) / growth * growth;
+    // doubling, what is released on the way is no more than what is held
+    const std::size_t more = std::max(count, first > 0 ? 0 : layer.rows);
+    const std::size_t needed = (seen + more + growth - 1) / growth * growth;
     layer.keys = moved(layer.keys, first, seen, needed, k_size);
     layer.values = moved(layer.values, first, seen, needed, v_size);
     layer.forgotten += first;

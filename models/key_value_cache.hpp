@@ -8,8 +8,8 @@
 namespace xgrad {
 
 /// The keys and values of the tokens of one sequence, for each layer of a decoder: what the attention of
-/// later tokens needs of them. Their memory grows by 256 tokens at a time; a layer with a window forgets what
-/// no later token sees.
+/// later tokens needs of them. Their memory doubles where it is full; a layer with a window forgets what no
+/// later token sees.
 template <class T>
 class KeyValueCache {
  public:
@@ -25,6 +25,10 @@ class KeyValueCache {
     layers_.swap(other.layers_);
     return *this;
   }
+
+  std::size_t layers() const { return layers_.size(); }
+  /// How many tokens a layer sees at once; all if absent.
+  std::optional<std::size_t> window(std::size_t layer) const { return layers_.at(layer).window; }
 
   /// The number of tokens of the sequence up to now, also of those that were forgotten.
   std::size_t length() const;

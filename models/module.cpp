@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "../base/detail/json_text.hpp"
 #include "detail/for_each_module.hpp"
 
 namespace xgrad {
@@ -111,7 +112,8 @@ std::vector<std::string> mismatches(const std::vector<NamedParameter<T>>& saved,
                       to_string(entry->second.shape()));
     }
   }
-  for (const auto& [name, array] : unexpected) found.push_back("'" + name + "' is unexpected");
+  for (const auto& [name, array] : unexpected)
+    found.push_back("'" + detail::escaped(name) + "' is unexpected");
   return found;
 }
 

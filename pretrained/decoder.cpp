@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "../base/detail/json_text.hpp"
@@ -92,6 +91,24 @@ class Halves {
   StateDict<std::uint16_t> bits_;
 };
 
+std::string text_of(std::optional<std::size_t> window) {
+  return window ? "a window of " + std::to_string(*window) : std::string("no window");
+}
+
+/// Throws for a cache of another model.
+template <class T>
+void check_cache(const CausalConfig& config, const KeyValueCache<T>& cache) {
+  if (cache.layers() != config.num_hidden_layers)
+    xgrad::detail::fail<ShapeError>("Decoder: a cache must be of the model's new_cache(), with ",
+                                    config.num_hidden_layers, " layers, got ", cache.layers());
+  for (std::size_t i = 0; i < cache.layers(); ++i) {
+    if (cache.window(i) != config.window(i))
+      xgrad::detail::fail<ShapeError>("Decoder: a cache must be of the model's new_cache(), with ",
+                                      text_of(config.window(i)), " in layer ", i, ", got ",
+                                      text_of(cache.window(i)));
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -158,15 +175,20 @@ Variable<T> Decoder<T>::operator()(const Ids& tokens, std::span<const std::size_
                                    std::span<KeyValueCache<T>> caches) const {
   const auto scope = this->scope();
   if (grad_enabled()) throw GraphError("Decoder: caches keep no gradients: call it under NoGrad");
-  const std::size_t rows = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
-  const bool fits = tokens.dimension() == 1 && tokens.size() == rows && lengths.size() == caches.size() &&
-                    std::find(lengths.begin(), lengths.end(), std::size_t{0}) == lengths.end();
-  if (!fits || rows == 0)
+  const std::size_t rows = tokens.size();
+  std::size_t left = rows;
+  const bool are_parts = std::ranges::all_of(lengths, [&](std::size_t length) {
+    const bool fits = length > 0 && length <= left;
+    left -= fits ? length : 0;
+    return fits;
+  });
+  if (tokens.dimension() != 1 || rows == 0 || !are_parts || left > 0 || lengths.size() != caches.size())
     xgrad::detail::fail<ShapeError>(
         "Decoder: lengths must be those of tokens (rows), at least 1 each, one for "
         "each cache, got ",
         lengths.size(), " lengths for ", caches.size(), " caches, and tokens ", tokens.shape());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
+    check_cache(this->config(), caches[i]);
     const std::optional<std::size_t> most = this->config().max_length();
     if (most && caches[i].length() + lengths[i] > *most)
       xgrad::detail::fail<ShapeError>("Decoder: a sequence must have at most ", *most, " tokens, got ",

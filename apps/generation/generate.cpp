@@ -101,7 +101,8 @@ int main(int argc, char** argv) {
       "Continues texts, or each line of the input, with a pretrained decoder or a model that train_gpt "
       "saved, and prints what it writes as soon as it is written.");
   app.add_option("MODEL", path,
-                 "The model's folder, its name in the hub's cache, a GGUF file, or a file of train_gpt")
+                 "The model's folder, its name in the hub's cache, a GGUF file, or a model or a checkpoint "
+                 "of train_gpt")
       ->required()
       ->path(PathUse::input);
   app.add_option("TEXT", texts, "Texts to continue; without any, the lines of the input");
@@ -111,7 +112,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag(
       "--slide", slide,
-      "Where a text becomes longer than the model sees, forget its beginning; else that is an error");
+      "Where a text becomes longer than the model sees, forget its beginning; else that is an error, but "
+      "models of train_gpt always see the last tokens");
   app.add_flag("--bfloat16-weights", bfloat16,
                "Keep the matrices of a folder as bfloat16 numbers, in half of the memory");
   precision.add_to(app);

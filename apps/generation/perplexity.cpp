@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
       "Prints the perplexity of a text, e to the mean loss of its tokens, with a pretrained decoder or a "
       "model that train_gpt saved.");
   app.add_option("MODEL", path,
-                 "The model's folder, its name in the hub's cache, a GGUF file, or a file of train_gpt")
+                 "The model's folder, its name in the hub's cache, a GGUF file, or a model or a checkpoint "
+                 "of train_gpt")
       ->required()
       ->path(PathUse::input);
   app.add_option("TEXT", text, "A file in UTF-8, plain or compressed by gzip")

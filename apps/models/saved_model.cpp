@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <xgrad/base/detail/parse.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 
 namespace apps {
 
@@ -70,6 +71,20 @@ void SavedModel::check_weights(std::uint64_t count, const std::string& what) con
   if (count > weight_count())
     throw xgrad::FileError(path_ + ": " + what + " have at least " + std::to_string(count) +
                            " weights, got a file with " + std::to_string(weight_count()));
+}
+
+xgrad::StateDict<float> SavedModel::weights() const {
+  constexpr std::string_view prefix = "model.";  // the others of a checkpoint are the optimizer's
+  const bool of_run = xgrad::is_checkpoint(file_.metadata());
+  xgrad::StateDict<float> state;
+  for (const xgrad::TensorView& tensor : file_.tensors()) {
+    if (!of_run) {
+      state[tensor.name] = xgrad::to_array<float>(tensor);
+    } else if (tensor.name.starts_with(prefix)) {
+      state[tensor.name.substr(prefix.size())] = xgrad::to_array<float>(tensor);
+    }
+  }
+  return state;
 }
 
 std::uint64_t SavedModel::weight_count() const {

@@ -20,7 +20,8 @@ xgrad::Metadata sizes_of(const xgrad::EncoderConfig& encoder);
 /// The lines as one text; none may hold a newline.
 std::string joined_lines(const std::vector<std::string>& lines);
 
-/// A file that a training program saved. Every error names the file.
+/// A file that a training program saved, or its checkpoint where that describes the model. Every error names
+/// the file.
 class SavedModel {
  public:
   /// Throws xgrad::FileError unless the file is a model for this task.
@@ -52,7 +53,7 @@ class SavedModel {
   auto model(Build&& build) const {
     try {
       auto result = build();
-      result.load_state_dict(xgrad::load_safetensors<float>(path_));
+      result.load_state_dict(weights());
       result.eval();
       return result;
     } catch (const xgrad::ValueError& error) {
@@ -64,6 +65,7 @@ class SavedModel {
   explicit SavedModel(const std::string& path);
 
   std::uint64_t weight_count() const;
+  xgrad::StateDict<float> weights() const;
 
   std::string path_;
   xgrad::SafetensorsFile file_;

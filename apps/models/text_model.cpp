@@ -50,12 +50,16 @@ TextModel TextModel::load(const std::string& path) {
   return saved.model([&] { return TextModel(std::move(tokens), context, sizes); });
 }
 
-void TextModel::save(const std::string& path) const {
+xgrad::Metadata TextModel::metadata() const {
   xgrad::Metadata metadata = sizes_of(model_.config().layers);
   metadata["task"] = task;
   metadata["context"] = std::to_string(model_.config().max_len);
   tokens_.save_to(metadata);
-  save_safetensors(model_.state_dict(), path, metadata);
+  return metadata;
+}
+
+void TextModel::save(const std::string& path) const {
+  save_safetensors(model_.state_dict(), path, metadata());
 }
 
 xgrad::Variable<float> TextModel::loss(const xgrad::Ids& windows, std::size_t first) const {

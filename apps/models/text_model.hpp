@@ -28,8 +28,11 @@ class TextModel {
   /// dropout.
   TextModel(TextTokens tokens, std::size_t context, const xgrad::EncoderConfig& sizes);
 
-  /// Throws xgrad::FileError for a file that save() did not write.
+  /// Throws xgrad::FileError for a file that neither save() nor a training with metadata() has written.
   static TextModel load(const std::string& path);
+
+  /// What load() builds the model with, besides the weights.
+  xgrad::Metadata metadata() const;
 
   void save(const std::string& path) const;
 

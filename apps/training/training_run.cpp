@@ -161,7 +161,9 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
     report_.resumed_after(how.first_step);
   }
   if (!options_.checkpoint.empty()) {
-    how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
+    how.save = [this](std::size_t done) {
+      save_checkpoint(parts_, options_.checkpoint, done, config_, about_);
+    };
   }
   how.about = config_;
   how.seed = options_.seed;

@@ -95,6 +95,9 @@ class TrainingRun {
   /// Adds something to the checkpoints.
   void keep(const std::string& name, xgrad::TrainingPart part);
 
+  /// Adds metadata to the checkpoints, with which their model can be built.
+  void describe(xgrad::Metadata about) { about_ = std::move(about); }
+
   /// Computes a score of the model after every so many steps, keeps the weights of the best one, and stops
   /// when it no longer improves. Then show(steps done, score, whether it is the best) is called; without it
   /// the score is printed on stderr.
@@ -145,7 +148,7 @@ class TrainingRun {
   xgrad::ShardedStep<float> sharded_;
   xgrad::LRScheduler<float> scheduler_;
   double clip_;
-  xgrad::Metadata config_;
+  xgrad::Metadata config_, about_;
   xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
   std::size_t step_ = 0;
   std::uint64_t words_ = 0;  // their checksum

@@ -52,6 +52,12 @@ void check_input(const char* model, const Input& input, std::optional<std::size_
   };
   check_shape("attention_mask", input.attention_mask);
   check_shape("token_type_ids", input.token_type_ids);
+  if (!input.attention_mask) return;
+  for (const std::int64_t number : *input.attention_mask) {
+    if (number != 0 && number != 1)
+      xgrad::detail::fail<ValueError>(model, ": attention_mask must be 1 for tokens and 0 for padding, got ",
+                                      number);
+  }
 }
 
 bool has_padding(const Input& input) {

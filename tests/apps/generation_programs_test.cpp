@@ -91,9 +91,15 @@ TEST_F(GenerationPrograms, GenerateRefusesWhatCannotBe) {
             "generate: the text that the model learns has no character \"X\"\n");
   const std::string text = folder_->path("text"), message = error_of("generate " + text + " t");
   EXPECT_TRUE(message.starts_with("generate: " + text + ": the header's length must be at most")) << message;
-  EXPECT_TRUE(
-      message.ends_with(" (a model is a folder, a GGUF file, or what train_gpt writes with --save)\n"))
+  EXPECT_TRUE(message.ends_with(
+      " (a model is a folder, a GGUF file, or what train_gpt writes with --save or --checkpoint)\n"))
       << message;
+  const std::string floats =
+      ": --precision and --bfloat16-weights are for pretrained models; a model of "
+      "train_gpt has float32 alone\n";
+  EXPECT_EQ(error_of("generate " + model_ + " t --bfloat16-weights"), "generate: " + model_ + floats);
+  EXPECT_EQ(error_of("perplexity " + model_ + " " + text + " --precision int8"),
+            "perplexity: " + model_ + floats);
   const std::string help = "; --help lists the arguments\n";
   EXPECT_EQ(error_of("generate", 2), "generate: MODEL is required" + help);
   EXPECT_EQ(error_of("generate " + model_ + " ''"), "generate: a text must have a character, got none\n");

@@ -369,8 +369,11 @@ TEST_F(GptProgramTest, GoesOnWithItsCheckpoint) {
   const std::string more = "--steps 4 --evaluate-every 2 --dropout 0.2 --checkpoint " + checkpoint_ +
                            " --metrics " + metrics_,
                     arguments = train(more);
-  ASSERT_EQ(run_program(arguments + " >/dev/null 2>&1").exit_code, 0);
+  ASSERT_EQ(run_program(arguments + " --save " + model_ + " >/dev/null 2>&1").exit_code, 0);
   const json first = json_of(metrics_);
+  EXPECT_EQ(output_of("perplexity " + checkpoint_ + " " + text_),
+            output_of("perplexity " + model_ + " " + text_))
+      << "a checkpoint is a model, too";
   EXPECT_EQ(xgrad_tests::error_of(arguments + " --resume", 0), "resumed after step 4\n");
   EXPECT_EQ(json_of(metrics_).at("validation_loss"), first.at("validation_loss"));
 

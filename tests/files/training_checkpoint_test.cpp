@@ -162,9 +162,13 @@ TEST(CheckpointTest, AdamWGoesOnBitForBit) {
 TEST(CheckpointTest, ItsModelCanBeReadByItself) {
   const TemporaryFile file;
   SmallRun<float> run(Kind::adamw);
-  save_checkpoint(run.parts(), file.path(), 7, {{"--lr", "0.01"}});
+  save_checkpoint(run.parts(), file.path(), 7, {{"--lr", "0.01"}}, {{"task", "text"}});
   const xgrad::SafetensorsFile saved(file.path());
   EXPECT_EQ(saved.metadata().at("config.--lr"), "0.01");
+  EXPECT_EQ(saved.metadata().at("task"), "text");
+  EXPECT_TRUE(xgrad::is_checkpoint(saved.metadata()));
+  EXPECT_FALSE(xgrad::is_checkpoint({{"format", "pt"}}));
+  EXPECT_EQ(load_checkpoint(file.path(), run.parts(), {{"--lr", "0.01"}}), 7u) << "it compares no task";
   StateDict<float> model;
   for (const xgrad::TensorView& tensor : saved.tensors()) {
     if (tensor.name.starts_with("model.")) model[tensor.name.substr(6)] = xgrad::to_array<float>(tensor);

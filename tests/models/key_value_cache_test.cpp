@@ -5,6 +5,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
+#include "pool.hpp"
 
 namespace key_value_cache_test {
 
@@ -47,6 +48,19 @@ TEST(KeyValueCacheTest, AttentionIsThatOfTheWholeSequence) {
     expect_same_as_whole(9, window, {4, 1});
     expect_same_as_whole(600, window, {250, 1, 1, 7});
     expect_same_as_whole(700, window, {1});
+  }
+}
+
+TEST(KeyValueCacheTest, WhatItReleasesWhileItGrowsIsLessThanWhatItHolds) {
+  if (!xgrad_tests::pool_keeps_memory()) GTEST_SKIP() << "the pool keeps nothing in this build";
+  const V row = normal({1, 1, 64}, 1);
+  for (const std::optional<std::size_t> window : {std::optional<std::size_t>(), {1000}}) {
+    xgrad::empty_cache();
+    KeyValueCache<double> cache({window, window});
+    for (int token = 0; token < 3000; ++token)
+      for (const std::size_t layer : {0, 1}) cache.attend(layer, row, row, row, {.num_heads = 1});
+    const std::size_t held = 4 * cache.kept(0) * 64 * sizeof(double);
+    EXPECT_LT(xgrad::memory_stats().cached_bytes, 3 * held);
   }
 }
 

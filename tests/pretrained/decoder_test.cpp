@@ -1,5 +1,6 @@
 // Folders of decoders: their configs, what is refused, what is saved, heads and caches.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -9,7 +10,9 @@
 #include <xgrad/pretrained/detail/halves.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../difference.hpp"
 #include "../expect_error.hpp"
+#include "../pool.hpp"
 #include "folder.hpp"
 
 namespace decoder_test {
@@ -17,7 +20,8 @@ namespace decoder_test {
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView, xgrad::ValueError,
     xgrad::Variable;
-using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::read_bytes;
+using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::read_bytes,
+    xgrad_tests::relative_difference;
 
 constexpr CausalFamily families[]{CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
                                   CausalFamily::qwen2, CausalFamily::qwen3};
@@ -423,6 +427,54 @@ std::vector<Array<float>> gradients_of(const CausalLM<float>& model) {
   return gradients;
 }
 
+/// 98 million logits, of which a block has 17 million at most.
+TEST(DecoderTest, TheLossOfABfloat16HeadHoldsABlockOfLogitsAtATime) {
+  if (!xgrad_tests::pool_keeps_memory()) GTEST_SKIP() << "the pool keeps nothing in this build";
+  CausalConfig config = small(CausalFamily::llama);
+  config.vocab_size = 16384;
+  config.num_hidden_layers = 1;
+  config.initializer_range = 0.5;
+  xgrad::manual_seed(1);
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
+  const auto floats = CausalLM<float>::from_folder(folder.path("half"));
+  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.bfloat16_weights = true});
+  const Ids ids = xgrad::randint(0, 16384, {600, 11});
+  Ids labels = ids;
+  labels(0, 1) = labels(599, 10) = -100;
+  const auto gradient = [&](const CausalLM<float>& model) {
+    const auto named = model.named_parameters();
+    const auto norm =
+        std::ranges::find(named, "model.norm.weight", &xgrad::NamedParameter<float>::first)->second;
+    norm.zero_grad();
+    const Variable<float> loss = model.loss({ids}, labels);
+    loss.backward();
+    return std::pair(loss.value(), norm.grad().value());
+  };
+  xgrad::empty_cache();
+  const auto got = gradient(halves);
+  EXPECT_LT(xgrad::memory_stats().cached_bytes, 600 * 10 * 16384 * sizeof(float));
+  const auto want = gradient(floats);
+  EXPECT_LT(relative_difference(got.first, want.first), 1e-5);
+  EXPECT_LT(relative_difference(got.second, want.second), 1e-4);
+}
+
+TEST(DecoderTest, TheLossOfABfloat16HeadIsReducedAsAnyOther) {
+  CausalConfig config = small(CausalFamily::llama);
+  config.initializer_range = 0.5;
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
+  const auto floats = CausalLM<float>::from_folder(folder.path("half"));
+  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.bfloat16_weights = true});
+  const Ids ids{{1, 9, 8, 3}, {2, 2, 4, 5}}, labels{{1, 9, -100, 3}, {2, 2, 4, 5}};
+  for (const auto reduction : {xgrad::Reduction::mean, xgrad::Reduction::sum, xgrad::Reduction::none}) {
+    const Array<float> got = halves.loss({ids}, labels, reduction).value(),
+                       want = floats.loss({ids}, labels, reduction).value();
+    EXPECT_LT(relative_difference(got, want), 1e-5);
+  }
+  EXPECT_TRUE(std::isnan(halves.loss({ids}, Ids(ids.shape(), -100)).item())) << "the mean of none";
+}
+
 TEST(DecoderTest, CheckpointsOfLayersChangeNoBitOfTheGradients) {
   for (const CausalFamily family : families) {
     CausalConfig config = small(family);
@@ -473,6 +525,23 @@ TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] { model.next_logits(Ids{1}, two, caches); }),
             "transformer: Decoder: lengths must be those of tokens (rows), at least 1 each, one for each "
             "cache, got 1 lengths for 1 caches, and tokens (1)");
+  const std::vector<std::size_t> wrapping{static_cast<std::size_t>(-1), 3};
+  std::vector<xgrad::KeyValueCache<float>> pair{cache, cache};
+  EXPECT_NE(message_of<xgrad::ShapeError>([&] {
+              model.next_logits(Ids{1, 2}, wrapping, pair);
+            }).find("lengths must be those of tokens (rows)"),
+            std::string::npos);
+  const auto refused = [&](const std::vector<std::optional<std::size_t>>& windows) {
+    std::vector<xgrad::KeyValueCache<float>> others{xgrad::KeyValueCache<float>(windows)};
+    return message_of<xgrad::ShapeError>([&] { model.next_logits(Ids{1, 2}, two, others); });
+  };
+  const std::string must = "transformer: Decoder: a cache must be of the model's new_cache(), with ";
+  EXPECT_EQ(refused({std::nullopt}), must + "2 layers, got 1");
+  EXPECT_EQ(refused({std::nullopt, 3}), must + "no window in layer 1, got a window of 3");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              model({Ids{{1, 2}}, Ids{{1, 7}}});
+            }),
+            "transformer: Decoder: attention_mask must be 1 for tokens and 0 for padding, got 7");
   EXPECT_EQ(message_of<ValueError>([] {
               CausalLM<double>::from_folder("", {.precision = Precision::bfloat16});
             }).empty(),

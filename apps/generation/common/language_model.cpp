@@ -108,11 +108,16 @@ class PretrainedText : public LanguageModel {
 std::unique_ptr<LanguageModel> LanguageModel::load(const std::string& path,
                                                    const xgrad::pretrained::LoadOptions& options) {
   if (std::filesystem::is_regular_file(path) && !xgrad::is_gguf(path)) {
+    if (options.precision || options.bfloat16_weights)
+      throw xgrad::ValueError(path +
+                              ": --precision and --bfloat16-weights are for pretrained models; a model "
+                              "of train_gpt has float32 alone");
     try {
       return std::make_unique<SavedText>(path);
     } catch (const xgrad::FileError& error) {
-      throw xgrad::FileError(std::string(error.what()) +
-                             " (a model is a folder, a GGUF file, or what train_gpt writes with --save)");
+      throw xgrad::FileError(
+          std::string(error.what()) +
+          " (a model is a folder, a GGUF file, or what train_gpt writes with --save or --checkpoint)");
     }
   }
   return std::make_unique<PretrainedText>(xgrad::pretrained::find_model(path), options);

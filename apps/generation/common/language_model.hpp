@@ -21,7 +21,7 @@ namespace apps {
 class LanguageModel {
  public:
   /// A pretrained decoder with its tokenizer, by its folder or its name in the hub's cache, or the file of a
-  /// model that train_gpt saved, which has no options. Throws xgrad::FileError.
+  /// model that train_gpt saved or its checkpoint, which have no options. Throws xgrad::FileError.
   static std::unique_ptr<LanguageModel> load(const std::string& path,
                                              const xgrad::pretrained::LoadOptions& options);
 
