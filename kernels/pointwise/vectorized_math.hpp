@@ -153,8 +153,8 @@ XGRAD_INLINE T log(T x) {
 /// log of the rounded 1 + x, and the derivative times what was rounded away (as in fdlibm).
 template <typename T>
 XGRAD_INLINE T log1p(T x) {
-  const T sum = T(1) + x, added = sum - T(1);
-  const T rest = (T(1) - (sum - added)) + (x - added);
+  const T sum = T(1) + x;
+  const T rest = x - (sum - T(1));
   const T y = log(sum);
   const bool is_end = (sum == T(0)) | (sum == std::numeric_limits<T>::infinity());
   return is_end ? y : std::copysign(y + rest / sum, x);

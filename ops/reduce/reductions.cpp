@@ -276,7 +276,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, ReduceOptions opti
     }
     log_sum = log(detail::summed(exp(x - shift), result.kept));
     y = log_sum + shift;
-    y = options.keepdim ? y : reshape(y, result.shape);
+    y = reshape(y, result.shape);
   }
   return record<T>(ops::logsumexp, std::move(y), Inputs(x), result.attributes(), Saved(x, shift, log_sum),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> shift,

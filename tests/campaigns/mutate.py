@@ -75,7 +75,7 @@ def with_blas(*programs):
 FILES, TOKENIZERS, PRETRAINED, GENERATION, ONNX, REPORT, MPI = (
     f"tests/{folder}/{folder}_tests" for folder in ("files", "tokenizers", "pretrained", "generation", "onnx", "report", "mpi"))
 PROGRAMS = "tests/apps/program_tests"
-OF_CORE = with_blas("tests/xgrad_tests", PROGRAMS)
+OF_CORE = with_blas("tests/xgrad_tests", FILES, PROGRAMS)
 OF_FOLDERS = {"files": with_blas(FILES),
               "tokenizers": with_blas(TOKENIZERS, "bin/decoder_parity", PRETRAINED),
               "pretrained": with_blas(PRETRAINED, "bin/pretrained_parity", "bin/decoder_parity", GENERATION, ONNX, PROGRAMS),
