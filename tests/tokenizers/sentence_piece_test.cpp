@@ -227,6 +227,25 @@ TEST(SentencePieceTest, AlbertLowersAndAvoidsNumbersWithCommas) {
   EXPECT_EQ(cased.read().encode("\u00c1").ids, (Ids{2, 5, 1, 3}));
 }
 
+/// Texts that are unknown to SentencePiece can be tokens of Marian's vocabulary, as can their beginnings.
+TEST(SentencePieceTest, MarianLooksUpWholeUnknownRuns) {
+  const json config{{"tokenizer_class", "MarianTokenizer"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}};
+  const SentencePieceFolder folder("source.spm", with_texts(), config);
+  folder.write("target.spm", with_texts().bytes());
+  const json vocabulary{{"<unk>", 0}, {"</s>", 1}, {"<pad>", 2}, {"\u2581", 3},
+                        {"a", 4},     {"x", 5},    {"xyz", 6},   {"z", 7}};
+  folder.write("vocab.json", vocabulary.dump());
+  const Tokenizer marian = folder.read();
+  const auto ids = [&](const std::string& text) {
+    return marian.encode(text, {.add_special_tokens = false}).ids;
+  };
+  EXPECT_EQ(ids("x"), (Ids{3, 5}));
+  EXPECT_EQ(ids("xy xyz"), (Ids{3, 0, 3, 6}));
+  EXPECT_EQ(ids("xyaz"), (Ids{3, 0, 4, 7}));
+  // This would take the square of the length if the beginnings were looked up.
+  EXPECT_EQ(ids(std::string(1'000'000, 'x')), (Ids{3, 0}));
+}
+
 TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {
   const auto model = with_texts({{"<pad>", control}, {"</s>", control}, {"<unk>", unknown}});
   const SentencePieceFolder folder("spiece.model", model,

@@ -31,22 +31,29 @@ class SentencePiece::Output {
     const std::uint32_t first = text_.sources[begin], last = text_.sources[end];
     const std::string_view part = std::string_view(text_.text).substr(begin, end - begin);
     const bool is_unknown = token == model_.unknown_;
+    if (!is_unknown) end_unknown();
     if (begin > 0 && part.starts_with(sentence_piece_blank)) ++pieces_.words;
     if (is_unknown && model_.options_.byte_fallback) {
       for (std::size_t i = 0; i < part.size(); ++i) {
         const std::uint32_t byte = model_.bytes_[static_cast<unsigned char>(part[i])];
         add(byte == no_token ? token : byte, first, i + 1 < part.size() ? first : last);
       }
-    } else if (is_unknown && after_unknown_) {
+    } else if (is_unknown && !unknown_.empty()) {
       pieces_.list.back().end = last;  // a run is one token
     } else {
       add(token, first, last);
     }
-    if (is_unknown && !after_unknown_) unknown_begin_ = begin;
-    after_unknown_ = is_unknown;
-    if (is_unknown && model_.options_.vocabulary && !model_.options_.byte_fallback)
-      pieces_.list.back().token =
-          token_of_text(std::string_view(text_.text).substr(unknown_begin_, end - unknown_begin_));
+    if (is_unknown) unknown_ = {unknown_.empty() ? part.data() : unknown_.data(), part.data() + part.size()};
+  }
+
+  /// Ends a run of unknown characters, which may be a token of the vocabulary. To be called at the end.
+  void end_unknown() {
+    const auto& vocabulary = model_.options_.vocabulary;
+    if (!unknown_.empty() && vocabulary && !model_.options_.byte_fallback) {
+      const auto found = vocabulary->texts.find(unknown_);
+      pieces_.list.back().token = found == vocabulary->texts.end() ? vocabulary->unknown : found->second;
+    }
+    unknown_ = {};
   }
 
  private:
@@ -55,17 +62,10 @@ class SentencePiece::Output {
     pieces_.list.push_back({vocabulary ? vocabulary->tokens[token] : token, begin, end, pieces_.words});
   }
 
-  std::uint32_t token_of_text(std::string_view text) const {
-    const Vocabulary& vocabulary = *model_.options_.vocabulary;
-    const auto found = vocabulary.texts.find(text);
-    return found == vocabulary.texts.end() ? vocabulary.unknown : found->second;
-  }
-
   const SentencePiece& model_;
   const TextBuffer& text_;
   Pieces& pieces_;
-  bool after_unknown_ = false;
-  std::size_t unknown_begin_ = 0;  // of the run
+  std::string_view unknown_;  // the run of unknown characters that is being read
 };
 
 /// Byte pair encoding: of all neighbours that are a token together, those with the highest score are joined
@@ -320,6 +320,7 @@ bool SentencePiece::operator()(const Passage& passage, Pieces& pieces) const {
       }
       break;
   }
+  output.end_unknown();
   return pieces.end_word();
 }
 
