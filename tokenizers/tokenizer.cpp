@@ -421,12 +421,15 @@ std::vector<Encoding> Tokenizer::pad(std::vector<Encoding> encodings, const PadO
   return encodings;
 }
 
+std::optional<std::uint32_t> Tokenizer::decoded_index(std::int64_t id, bool skip_special_tokens) const {
+  const auto index = impl_->pipeline.tokens.index(id);
+  return index && skip_special_tokens && impl_->pipeline.tokens[*index].special ? std::nullopt : index;
+}
+
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special_tokens) const {
   std::vector<std::uint32_t> tokens;
-  for (const std::int64_t id : ids) {
-    const auto index = impl_->pipeline.tokens.index(id);
-    if (index && !(skip_special_tokens && impl_->pipeline.tokens[*index].special)) tokens.push_back(*index);
-  }
+  for (const std::int64_t id : ids)
+    if (const auto index = decoded_index(id, skip_special_tokens)) tokens.push_back(*index);
   return detail::decoded(impl_->pipeline, tokens);
 }
 

@@ -189,9 +189,13 @@ class Tokenizer {
   std::optional<std::size_t> max_length() const;
 
  private:
+  friend class DecodeStream;
   struct Impl;
 
   explicit Tokenizer(std::shared_ptr<const Impl> impl);
+
+  /// The index of a token that decode() does not leave out.
+  std::optional<std::uint32_t> decoded_index(std::int64_t id, bool skip_special_tokens) const;
 
   std::shared_ptr<const Impl> impl_;
 };

@@ -1,6 +1,9 @@
 // The tokenizers of decoders, beside what Hugging Face's library gave with them.
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -194,6 +197,111 @@ TEST(DecoderTokenizerTest, StreamsGiveWholeCharacters) {
   EXPECT_EQ(stream.step(-1), "");
   EXPECT_EQ(stream.finish(), "\ufffd") << "half a character is told as such";
 }
+
+/// The library's stream, which holds back any number of tokens.
+class PatientStream {
+ public:
+  explicit PatientStream(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  void step(std::int64_t id) {
+    ids_.push_back(id);
+    const std::string text = tokenizer_->decode(ids_);
+    if (text.size() <= said_.size() || text.ends_with("\ufffd")) return;
+    all_ += new_part(text);
+    ids_.erase(ids_.begin(), ids_.begin() + said_ids_);
+    said_ = tokenizer_->decode(ids_);
+    said_ids_ = static_cast<std::ptrdiff_t>(ids_.size());
+  }
+
+  std::string finish() { return all_ + new_part(tokenizer_->decode(ids_)); }
+
+ private:
+  std::string new_part(const std::string& text) const {
+    return text.starts_with(said_) ? text.substr(said_.size())
+                                   : tokenizer_->decode(Ids(ids_.begin() + said_ids_, ids_.end()));
+  }
+
+  const Tokenizer* tokenizer_;
+  Ids ids_;
+  std::string said_, all_;
+  std::ptrdiff_t said_ids_ = 0;
+};
+
+class BrokenCharacters : public testing::TestWithParam<const char*> {
+ protected:
+  /// Streams the tokens beside the library's way. Returns the bytes that came out with them.
+  std::size_t compare(const Ids& ids) const {
+    xgrad::tokenizers::DecodeStream stream(tokenizer_);
+    PatientStream patient(tokenizer_);
+    std::string all;
+    for (const std::int64_t id : ids) {
+      const std::string piece = stream.step(id);
+      EXPECT_EQ(xgrad::detail::utf8::find_invalid_utf8(piece), piece.npos);
+      all += piece;
+      patient.step(id);
+    }
+    const std::size_t size = all.size();
+    EXPECT_TRUE(all + stream.finish() == patient.finish()) << json(ids);
+    return size;
+  }
+
+  /// Tokens that are parts of characters, and others.
+  Ids tokens(bool broken) const {
+    Ids result;
+    for (std::int64_t id = 0; id <= tokenizer_.largest_id(); ++id) {
+      if (!tokenizer_.contains(id)) continue;
+      const std::string bytes = tokenizer_.token_bytes(id);
+      if (broken == (xgrad::detail::utf8::find_invalid_utf8(bytes) != bytes.npos)) result.push_back(id);
+    }
+    return result;
+  }
+
+  Tokenizer tokenizer_ = Tokenizer::from_folder(data + GetParam());
+};
+
+TEST_P(BrokenCharacters, OfManyOnlyTheLastAreHeldBack) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "\ufffd";
+  for (const Ids& ids : {Ids(500, tokens(true).back()), tokenizer_.encode(text).ids})
+    EXPECT_GT(compare(ids) + 300, tokenizer_.decode(ids).size());
+}
+
+TEST_P(BrokenCharacters, GiveWhatTheWholeTextHas) {
+  std::mt19937 random(1);
+  const Ids broken = tokens(true), others = tokens(false);
+  const auto one_of = [&](const Ids& ids) { return ids[random() % ids.size()]; };
+  std::vector<Ids> characters;
+  for (const char* text : {"\u00e9", "\u20ac", "\U0001F600", "\n"}) {
+    Ids ids = tokenizer_.encode(std::string("a") + text, {.add_special_tokens = false}).ids;
+    ids.erase(ids.begin());
+    characters.push_back(ids);
+  }
+  for (int round = 0; round < 25; ++round) {
+    const Ids few{one_of(broken), one_of(broken), one_of(broken), one_of(others)};
+    const Ids& repeated = characters[random() % characters.size()];
+    Ids ids;
+    while (ids.size() < 500) {
+      switch (random() % 4) {
+        case 0:
+          ids.insert(ids.end(), random() % 80, few[random() % 3]);
+          break;
+        case 1:
+          for (std::size_t times = random() % 80; times > 0; --times)
+            ids.insert(ids.end(), repeated.begin(), repeated.end());
+          break;
+        case 2:
+          for (std::size_t times = random() % 80; times > 0; --times) ids.push_back(few[random() % 3]);
+          break;
+        default:
+          if (random() % 3 == 0) ids.push_back(few[3]);
+      }
+    }
+    compare(ids);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(TokenizerTest, BrokenCharacters,
+                         testing::Values("falcon", "gpt2", "llama2", "llama3", "sentencepiece_unigram"));
 
 /// SentencePiece's pieces and the tokens of a vocabulary beside them, in another order.
 TEST(DecoderTokenizerTest, MariansTokensAreThoseOfItsVocabulary) {
