@@ -117,6 +117,36 @@ TEST(DecoderTokenizerTest, UnknownCharactersAreOneTokenEachOrFusedOrBytesOrGo) {
   EXPECT_EQ(ids_of(tokenizer, "axb\u00e9"), (Ids{1, 2, 5, 6}));
 }
 
+TEST(DecoderTokenizerTest, BytesWithoutATokenAreUnknownOrFusedOrGo) {
+  using Offsets = decltype(xgrad::tokenizers::Encoding::offsets);
+  json tokenizer = small_model();
+  tokenizer["normalizer"] = nullptr;
+  tokenizer["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+  const auto encoding_of = [&](const std::string& text) {
+    return Tokenizer::from_json(tokenizer.dump()).encode(text);
+  };
+  EXPECT_EQ(encoding_of("abzab").ids, (Ids{3, 0, 3}));
+  EXPECT_EQ(encoding_of("abzab").offsets, (Offsets{{0, 2}, {2, 3}, {3, 5}}));
+  EXPECT_EQ(encoding_of("a\u00e9b z\u00e9").ids, (Ids{1, 0, 0, 2, 0, 0, 0, 0}));
+  EXPECT_EQ(encoding_of("zz").ids, (Ids{0, 0}));
+  tokenizer["model"]["fuse_unk"] = true;
+  EXPECT_EQ(encoding_of("a\u00e9b z\u00e9").ids, (Ids{1, 0, 2, 0}));
+  EXPECT_EQ(encoding_of("a\u00e9b z\u00e9").offsets, (Offsets{{0, 1}, {1, 2}, {2, 3}, {3, 6}}));
+  EXPECT_EQ(encoding_of("zz").ids, Ids{0});
+  tokenizer["model"]["byte_fallback"] = true;
+  EXPECT_EQ(refusal_of(tokenizer),
+            "model.byte_fallback must be false for a model of bytes, of which some have no token, got true");
+  tokenizer["model"]["byte_fallback"] = false;
+  tokenizer["model"]["unk_token"] = "<unknown>";
+  EXPECT_EQ(refusal_of(tokenizer), "model.unk_token must be a token of model.vocab, got \"<unknown>\"");
+  tokenizer["model"]["unk_token"] = "a";
+  EXPECT_EQ(refusal_of(tokenizer),
+            "model: merges of unknown bytes are not supported, got one of \"a\" and \"b\"");
+  tokenizer["model"]["unk_token"] = nullptr;
+  EXPECT_EQ(encoding_of("abzab").ids, Ids{4});
+  EXPECT_EQ(encoding_of("abzab").offsets, (Offsets{{0, 4}})) << "as in the library";
+}
+
 TEST(DecoderTokenizerTest, WordsThatAreTokensStayIfAsked) {
   json tokenizer = small_model();
   tokenizer["model"]["vocab"]["ba"] = 7;

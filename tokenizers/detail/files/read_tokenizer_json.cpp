@@ -69,19 +69,32 @@ decltype(Pipeline::model) read_byte_pairs(const std::string& path, const TokenTa
   Splitter splitter = read_splitter(pre_tokenizer);
   const MergeTexts merges = read_merges(model.at("merges"));
   const std::string where = path + ": model";
-  const bool ignore_merges = model.flag("ignore_merges", false);
-  if (splitter.has_bytes())
-    return BytePairs(tokens, merges, {.splitter = std::move(splitter), .ignore_merges = ignore_merges},
-                     where);
-  CharacterPairs::Options options{.splitter = std::move(splitter),
-                                  .unknown = {},
-                                  .fuse_unknown = model.flag("fuse_unk", false),
-                                  .byte_fallback = model.flag("byte_fallback", false),
-                                  .ignore_merges = ignore_merges};
-  if (const auto unknown = model.find("unk_token")) {
-    options.unknown = tokens.model_index(unknown->text());
-    if (!options.unknown) unknown->refuse("a token of model.vocab");
+  const auto unknown_text = model.find("unk_token");
+  const auto unknown = unknown_text ? tokens.model_index(unknown_text->text()) : std::nullopt;
+  const bool fuse_unknown = model.flag("fuse_unk", false), byte_fallback = model.flag("byte_fallback", false),
+             ignore_merges = model.flag("ignore_merges", false);
+  const auto check_unknown = [&] {
+    if (unknown_text && !unknown) unknown_text->refuse("a token of model.vocab");
+  };
+  if (splitter.has_bytes()) {
+    BytePairs pairs(tokens, merges,
+                    {.splitter = std::move(splitter),
+                     .unknown = unknown,
+                     .fuse_unknown = fuse_unknown,
+                     .ignore_merges = ignore_merges},
+                    where);
+    if (!pairs.lacks_bytes()) return pairs;
+    check_unknown();
+    if (byte_fallback)
+      model.at("byte_fallback").refuse("false for a model of bytes, of which some have no token");
+    return pairs;
   }
+  check_unknown();
+  CharacterPairs::Options options{.splitter = std::move(splitter),
+                                  .unknown = unknown,
+                                  .fuse_unknown = fuse_unknown,
+                                  .byte_fallback = byte_fallback,
+                                  .ignore_merges = ignore_merges};
   return CharacterPairs(tokens, merges, std::move(options), where);
 }
 

@@ -1,6 +1,7 @@
 #include "byte_pairs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "../../../base/detail/json_text.hpp"
@@ -47,6 +48,15 @@ BytePairs::BytePairs(const TokenTable& tokens, const MergeTexts& merges, Options
     if (left.empty() || right.empty()) continue;
     joins_[place_of(bytes_of_left.back(), bytes_of_right.front())] = true;
   }
+  const auto is_unknown = [&](const std::string& text) {
+    return lacks_bytes_ && options_.unknown && tokens.model_index(text) == options_.unknown;
+  };
+  for (const auto& [left, right] : merges) {
+    if (is_unknown(left) || is_unknown(right))
+      xgrad::detail::fail<FileError>(where, ": merges of unknown bytes are not supported, got one of ",
+                                     xgrad::detail::in_quotes(left), " and ",
+                                     xgrad::detail::in_quotes(right));
+  }
   if (!options_.ignore_merges) return;
   for (const auto& [text, token] : model_words(tokens)) {
     std::string bytes;
@@ -76,21 +86,34 @@ void BytePairs::add_word(const Passage& word, Work& work, Pieces& pieces) const 
     if (const auto whole = words_.find(text); whole != words_.end()) return add(whole->second, text.size());
   }
   work.parts.clear();
-  std::string_view left = text;
-  if (lacks_bytes_) {
-    work.known.clear();
-    for (const char byte : text)
-      if (byte_tokens_[static_cast<unsigned char>(byte)] != no_token) work.known += byte;
-    left = work.known;
-  }
+  const auto put = [&](std::uint32_t token, std::size_t length) {
+    add(token, length);
+    if (WordCache::takes(text)) work.parts.push_back({token, static_cast<std::uint32_t>(length)});
+  };
   // Between bytes that no merge joins, a word falls into parts of its own.
-  for (std::size_t first = 0, last = 1; first < left.size(); first = last++) {
-    while (last < left.size() && joins_[place_of(left[last - 1], left[last])]) ++last;
-    merge(left.substr(first, last - first), work);
-    for (const Merges::Symbol& symbol : work.word.symbols) {
-      if (symbol.length == 0) continue;
-      add(symbol.token, symbol.length);
-      if (WordCache::takes(text)) work.parts.push_back({symbol.token, symbol.length});
+  const auto read = [&](std::string_view known) {
+    for (std::size_t first = 0, last = 1; first < known.size(); first = last++) {
+      while (last < known.size() && joins_[place_of(known[last - 1], known[last])]) ++last;
+      merge(known.substr(first, last - first), work);
+      for (const Merges::Symbol& symbol : work.word.symbols)
+        if (symbol.length != 0) put(symbol.token, symbol.length);
+    }
+  };
+  const auto is_known = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)] != no_token; };
+  if (!lacks_bytes_) {
+    read(text);
+  } else if (!options_.unknown) {
+    work.known.clear();
+    std::ranges::copy_if(text, std::back_inserter(work.known), is_known);
+    read(work.known);
+  } else {
+    for (auto first = text.begin(); first != text.end();) {
+      const auto unknown = std::find_if_not(first, text.end(), is_known);
+      read({first, unknown});
+      first = std::find_if(unknown, text.end(), is_known);
+      const auto count = static_cast<std::size_t>(first - unknown);
+      const std::size_t size = options_.fuse_unknown ? count : 1;
+      for (std::size_t i = 0; i < count; i += size) put(*options_.unknown, size);
     }
   }
   cache.keep(owner_, text, work.parts);
