@@ -23,10 +23,12 @@ namespace fs = std::filesystem;
 struct Skipped {
   const char *name, *reason;
 };
-constexpr Skipped skipped[]{{"adapter_config.json", "adapters are still to come"},
-                            {"beams.json", "beams are still to come"},
-                            {"chat", "chat templates are still to come"},
-                            {"smollm2.json", "a file of 98 MB is compared where it is fetched"}};
+constexpr Skipped skipped[]{
+    {"adapter_config.json", "adapters are still to come"},
+    {"beams.json", "beams are still to come"},
+    {"chat", "chat templates are still to come"},
+    {"real.json", "its vocabularies, of npm packages, are compared where they are fetched"},
+    {"smollm2.json", "a file of 98 MB is compared where it is fetched"}};
 
 void skip(const fs::path& path, const std::string& reason, Tally& all) {
   ++all.skipped;
