@@ -4,6 +4,7 @@
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/causal_family.hpp"
 #include "detail/config_file.hpp"
+#include "detail/family.hpp"
 #include "detail/gguf_model.hpp"
 #include "detail/rotary_fields.hpp"
 
@@ -30,6 +31,19 @@ CausalFamily causal_family_of(const Json& json) {
             expected);
 }
 
+/// The rule broken by a part of the model that the family has no name for; empty if none.
+std::string nameless_part(const CausalConfig& config) {
+  const CausalFamilyInfo& family = info_of(config.model_type);
+  const std::string in = std::string(" in ") + family.model_type + ", which has ";
+  if (config.gated_mlp && family.names.gate == nullptr)
+    return "gated_mlp must be false" + in + "no name for gates, got true";
+  if (config.query_key_norm && family.names.query_norm == nullptr)
+    return "query_key_norm must be false" + in + "no name for these norms, got true";
+  if (!config.rotary && family.names.positions == nullptr)
+    return "rotary must be there" + in + "no name for learned positions, got none";
+  return "";
+}
+
 /// The rule that a config breaks; empty if none.
 std::string broken_causal_rule(const CausalConfig& config) {
   const auto numbers = [](std::size_t a, std::size_t b) {
@@ -47,7 +61,16 @@ std::string broken_causal_rule(const CausalConfig& config) {
   if (!config.slides.empty() && config.slides.size() != config.num_hidden_layers)
     return "layer_types must have num_hidden_layers types, got " +
            numbers(config.slides.size(), config.num_hidden_layers);
+  if (config.bos_token_id && static_cast<std::size_t>(*config.bos_token_id) >= config.vocab_size)
+    return "bos_token_id must be below vocab_size, got " +
+           numbers(static_cast<std::size_t>(*config.bos_token_id), config.vocab_size);
+  for (const std::int64_t end : config.eos_token_ids) {
+    if (static_cast<std::size_t>(end) >= config.vocab_size)
+      return "eos_token_ids must be below vocab_size, got " +
+             numbers(static_cast<std::size_t>(end), config.vocab_size);
+  }
   if (config.sliding_window == 0U) return "sliding_window must be at least 1, got 0";
+  if (const std::string part = nameless_part(config); !part.empty()) return part;
   return config.rotary ? detail::broken_rotary_rule(*config.rotary, config.head_size()) : "";
 }
 
@@ -111,6 +134,64 @@ std::map<std::string, std::string> written_causal(CausalConfig config) {
   return fields.written();
 }
 
+/// Which layers have the window, where they differ.
+std::string layers_with_window(const CausalConfig& config) {
+  std::string list;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+    const bool slides = config.window(i).has_value();
+    count += slides ? 1 : 0;
+    list += std::string(list.empty() ? "" : ",") + (slides ? "true" : "false");
+  }
+  return count == 0 || count == config.num_hidden_layers ? "[]" : "[" + list + "]";
+}
+
+/// The window, if any layer has it.
+std::optional<std::size_t> window_of_layers(const CausalConfig& config) {
+  for (std::size_t i = 0; i < config.num_hidden_layers; ++i)
+    if (config.window(i)) return config.sliding_window;
+  return std::nullopt;
+}
+
+/// The members of a config that change the model, as JSON by name.
+std::map<std::string, std::string> members_of(CausalConfig config) {
+  Fields all;
+  const auto put_size = [&](const char* name, std::size_t size) { all.put(name, std::to_string(size)); };
+  put_size("vocab_size", config.vocab_size);
+  put_size("hidden_size", config.hidden_size);
+  put_size("num_hidden_layers", config.num_hidden_layers);
+  put_size("num_attention_heads", config.num_attention_heads);
+  put_size("num_key_value_heads", config.key_value_heads());
+  put_size("head_dim", config.head_size());
+  put_size("intermediate_size", config.intermediate_size);
+  put_size("max_position_embeddings", config.max_position_embeddings);
+  all.choice("hidden_act", config.hidden_act, detail::activation_names());
+  all.flag("gated_mlp", config.gated_mlp);
+  all.flag("mlp_bias", config.mlp_bias);
+  all.flag("query_bias", config.query_bias);
+  all.flag("output_bias", config.output_bias);
+  all.flag("query_key_norm", config.query_key_norm);
+  all.flag("rms_norm", config.rms_norm);
+  all.number("norm_eps", config.norm_eps);
+  all.flag("scale_attention", config.scale_attention);
+  all.flag("scale_attention_by_layer", config.scale_attention_by_layer);
+  all.put("rotary", config.rotary ? detail::described(*config.rotary) : "null");
+  const std::optional<std::size_t> window = window_of_layers(config);
+  all.put("sliding_window", window ? std::to_string(*window) : "null");
+  all.put("slides", layers_with_window(config));
+  if (!config.pad_token_id) config.padding_row = false;
+  all.flag("padding_row", config.padding_row);
+  all.flag("tie_word_embeddings", config.tie_word_embeddings);
+  all.probability("embedding_dropout", config.embedding_dropout);
+  all.probability("attention_dropout", config.attention_dropout);
+  all.probability("residual_dropout", config.residual_dropout);
+  all.number("initializer_range", config.initializer_range);
+  all.id("bos_token_id", config.bos_token_id, config.vocab_size);
+  all.id("pad_token_id", config.pad_token_id, config.vocab_size);
+  end_fields(all, config);
+  return all.written();
+}
+
 }  // namespace
 
 CausalConfig CausalConfig::of(CausalFamily family) {
@@ -135,6 +216,7 @@ CausalConfig CausalConfig::from_folder(const std::string& folder) {
 }
 
 std::string CausalConfig::json(const std::string& saved_architecture, const std::string& saved_dtype) const {
+  check();
   detail::ConfigChange change{
       .read = read_, .now = written_causal(*this), .labels = {id2label, problem_type}};
   if (!read_.empty()) {
@@ -142,10 +224,13 @@ std::string CausalConfig::json(const std::string& saved_architecture, const std:
     change.then = written_causal(before);
     change.labels_then = {before.id2label, before.problem_type};
   }
-  return detail::config_json(change, {.model_type = info_of(model_type).model_type,
-                                      .architecture = saved_architecture,
-                                      .dtype = saved_dtype,
-                                      .quantization = ""});
+  const char* const name = info_of(model_type).model_type;
+  std::string text = detail::config_json(
+      change,
+      {.model_type = name, .architecture = saved_architecture, .dtype = saved_dtype, .quantization = ""});
+  detail::refuse_lost(members_of(*this), members_of(causal_config_in(Json::parse("config.json", text))),
+                      name);
+  return text;
 }
 
 }  // namespace xgrad::pretrained

@@ -57,7 +57,8 @@ struct CausalConfig {
   /// The default config of a family.
   static CausalConfig of(CausalFamily family);
 
-  /// Throws ValueError for inconsistent sizes. Every loaded config is checked.
+  /// Throws ValueError for inconsistent sizes, and for a part that the family has no name for. Every loaded
+  /// config is checked.
   void check() const;
 
   /// Reads config.json of a folder, in transformers' spelling of version 4 or 5, or the metadata of a GGUF
@@ -80,7 +81,8 @@ struct CausalConfig {
     return rotary ? std::nullopt : std::optional(max_position_embeddings);
   }
 
-  /// config.json as Config::json writes it.
+  /// config.json as Config::json writes it. Throws ValueError for a member that no file of the family can
+  /// say: "config.json: sliding_window must be null, as a file of a llama model can say nothing else, got 3".
   std::string json(const std::string& architecture, const std::string& dtype) const;
 
  private:

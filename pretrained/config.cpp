@@ -132,6 +132,19 @@ std::map<std::string, std::string> written(Config config) {
   return fields.written();
 }
 
+/// What a file must give back of a config, as JSON by name: the fields of the family, and what the shared
+/// parts of models take from each config.
+std::map<std::string, std::string> members_of(Config config) {
+  Fields named, all;
+  name_fields(named, config);
+  std::map<std::string, std::string> members = named.written();
+  all.number("layer_norm_eps", config.layer_norm_eps);
+  all.size("type_vocab_size", config.type_vocab_size, 0);
+  all.put("rotary positions", config.own == nullptr ? "null" : config.own->unnamed());
+  members.insert(all.written().begin(), all.written().end());
+  return members;
+}
+
 }  // namespace
 
 Config Config::from_folder(const std::string& folder) {
@@ -170,10 +183,12 @@ std::string Config::json(const std::string& architecture, const std::string& dty
     change.then = written(before);
     change.labels_then = {before.id2label, before.problem_type};
   }
-  return detail::config_json(change, {.model_type = info_of(model_type).model_type,
-                                      .architecture = architecture,
-                                      .dtype = dtype,
-                                      .quantization = quantization});
+  const char* const name = info_of(model_type).model_type;
+  std::string text = detail::config_json(
+      change,
+      {.model_type = name, .architecture = architecture, .dtype = dtype, .quantization = quantization});
+  detail::refuse_lost(members_of(*this), members_of(config_in(Json::parse("config.json", text))), name);
+  return text;
 }
 
 }  // namespace xgrad::pretrained

@@ -47,8 +47,8 @@ struct CausalSaveOptions {
 
 /// Writes config.json and model.safetensors ({"format": "pt"}) for transformers, in the layout of the
 /// family's files; files of other names stay. Matrices of bfloat16 numbers stay as they are. Throws
-/// FileError, also as check_save() does, and ValueError for another type and for a number that is too large
-/// for it; if it fails, the folder's model is still there.
+/// FileError, also as check_save() does, and ValueError for another type, for a number that is too large for
+/// it and for a config that config.json cannot say; if it fails, the folder's model is still there.
 template <class T>
 void save_folder(const CausalModel<T>& model, const std::string& folder, CausalSaveOptions options = {});
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../../base/error.hpp"
+
 namespace xgrad::pretrained::detail {
 namespace {
 
@@ -165,6 +167,16 @@ std::string config_json(const ConfigChange& change, const ConfigHead& head) {
       if (kind == *problem) all["problem_type"] = name;
   }
   return all.dump(2) + "\n";
+}
+
+void refuse_lost(const std::map<std::string, std::string>& members,
+                 const std::map<std::string, std::string>& given_back, const char* model_type) {
+  for (const auto& [name, value] : members) {
+    const std::string& back = given_back.at(name);
+    if (back != value)
+      xgrad::detail::fail<ValueError>("config.json: ", name, " must be ", back, ", as a file of a ",
+                                      model_type, " model can say nothing else, got ", value);
+  }
 }
 
 }  // namespace xgrad::pretrained::detail

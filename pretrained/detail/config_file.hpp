@@ -41,4 +41,9 @@ struct ConfigHead {
 /// The text of config.json.
 std::string config_json(const ConfigChange& change, const ConfigHead& head);
 
+/// Throws ValueError for the first member (JSON by name) that is another one in the config that a file of the
+/// family gives back: a model would be saved as another one.
+void refuse_lost(const std::map<std::string, std::string>& members,
+                 const std::map<std::string, std::string>& given_back, const char* model_type);
+
 }  // namespace xgrad::pretrained::detail

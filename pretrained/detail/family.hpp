@@ -99,6 +99,8 @@ std::shared_ptr<const Body<T>> make_body(const Config& config, Weights& weights)
 /// What only one family has in its config; a family derives its own.
 struct FamilyOptions {
   virtual ~FamilyOptions() = default;
+  /// JSON of what is read, and not written where nothing has changed.
+  virtual std::string unnamed() const { return "null"; }
 };
 
 /// The options of a config, which `defaults` or `fields` have put there; the default ones without any.

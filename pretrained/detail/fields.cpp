@@ -54,15 +54,17 @@ void Fields::size(const char* name, std::size_t& value, std::int64_t lowest) {
   put(name, std::to_string(value));
 }
 
-void Fields::probability(const char* name, double& value) {
-  if (const auto found = this->found(name)) value = found->number(0, 1);
+void Fields::bounded(const char* name, double& value, double most) {
+  if (const auto found = this->found(name)) value = found->number(0, most);
+  if (json_ == nullptr && !(value >= 0 && value <= most))
+    xgrad::detail::fail<ValueError>("config.json: ", name, " must be a number from 0 to ", most, ", got ",
+                                    value);
   put(name, shortest(value));
 }
 
-void Fields::number(const char* name, double& value) {
-  if (const auto found = this->found(name)) value = found->number(0, 1e9);
-  put(name, shortest(value));
-}
+void Fields::probability(const char* name, double& value) { bounded(name, value, 1); }
+
+void Fields::number(const char* name, double& value) { bounded(name, value, 1e9); }
 
 void Fields::flag(const char* name, bool& value) {
   if (const auto found = this->found(name)) value = found->boolean();

@@ -41,7 +41,7 @@ class Fields {
   /// Reads. Throws FileError for a value of another type or out of range.
   explicit Fields(const Json& json, std::span<const Spelling> spellings = {})
       : json_(&json), spellings_(spellings) {}
-  /// Writes.
+  /// Writes. Throws ValueError for a number that reading refuses.
   Fields() = default;
 
   void size(const char* name, std::size_t& value, std::int64_t lowest = 1);
@@ -100,6 +100,8 @@ class Fields {
   const Json* json_ = nullptr;
   std::span<const Spelling> spellings_;
   void remember(const char* name, const void* member);
+  /// A number from 0 to `most`.
+  void bounded(const char* name, double& value, double most);
 
   std::set<std::string> known_;
   std::map<const void*, std::string> names_;  // of members, as the file spells them

@@ -110,6 +110,14 @@ std::size_t head_dim(const Config& config) {
   return given > 0 ? given : config.hidden_size / std::max<std::size_t>(config.num_attention_heads, 1);
 }
 
+std::string described(const RotaryConfig& rotary) {
+  nlohmann::json all = std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
+  all["rope_theta"] = rotary.theta;
+  if (const auto* const dynamic = std::get_if<DynamicScaling>(&rotary.scaling))
+    all["max_positions"] = dynamic->max_positions;
+  return all.dump();
+}
+
 void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rotary) {
   fields.number("rope_theta", rotary.theta);
   for (const char* const name : {"rope_scaling", "rope_parameters"}) {

@@ -6,10 +6,15 @@
 // Not installed: rotary positions in a config.json.
 namespace xgrad::pretrained::detail {
 
+/// All that a config says of them but dim, as JSON.
+std::string described(const RotaryConfig& rotary);
+
 /// The options of families with one kind of rotary positions.
 struct RotaryOptions : FamilyOptions {
   RotaryConfig rotary;       // without dim
   std::size_t head_dim = 0;  // 0: hidden_size over the heads
+
+  std::string unnamed() const override { return described(rotary); }
 };
 
 /// The size of a head of a config with RotaryOptions.

@@ -29,7 +29,8 @@ std::optional<std::string> respelled(std::string_view name, std::string_view fro
 template <class T>
 Array<T> joined(const std::vector<Array<T>>& arrays) {
   Shape shape = arrays.front().shape();
-  shape[0] *= arrays.size();
+  shape[0] = 0;
+  for (const Array<T>& array : arrays) shape[0] += array.shape(0);
   Array<T> whole = Array<T>::from_shape(shape);
   T* to = whole.data();
   for (const Array<T>& array : arrays) to = std::copy(array.data(), array.data() + array.size(), to);

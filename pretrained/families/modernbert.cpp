@@ -20,6 +20,8 @@ struct ModernBertOptions : FamilyOptions {
   std::size_t window = 128;  // of both sides together
   std::vector<bool> slides;  // whether a layer has it; empty: as usual
   RotaryConfig global{.theta = 160000}, local{.theta = 10000};
+
+  std::string unnamed() const override { return '[' + described(global) + ',' + described(local) + ']'; }
 };
 
 const Names<SequencePool>& modernbert_pools() {

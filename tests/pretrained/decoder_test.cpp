@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/pretrained.hpp>
 #include <xgrad/pretrained/detail/halves.hpp>
+#include <xgrad/pretrained/detail/stored_as.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../difference.hpp"
@@ -145,6 +147,88 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
     EXPECT_EQ(read.eos_token_ids, config.eos_token_ids);
     EXPECT_FALSE(read.pad_token_id);
   }
+}
+
+/// The message of saving a small model with a change; the file's name of what is refused comes first.
+std::string refused_to_save(CausalFamily family, const std::function<void(CausalConfig&)>& change) {
+  CausalConfig config = small(family);
+  change(config);
+  const CausalLM<float> model(config);
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string message = message_of<ValueError>([&] { save_folder(model, folder.path("model")); });
+  EXPECT_FALSE(std::filesystem::exists(folder.path("model"))) << message;
+  return message;
+}
+
+TEST(DecoderFolderTest, WhatConfigJsonCannotSayIsNotSaved) {
+  using C = CausalConfig;
+  const auto llama = [](const std::function<void(C&)>& change) {
+    const std::string message = refused_to_save(CausalFamily::llama, change);
+    return message.substr(0, message.find(", as"));
+  };
+  EXPECT_EQ(
+      refused_to_save(CausalFamily::llama, [](C& c) { c.sliding_window = 3; }),
+      "config.json: sliding_window must be null, as a file of a llama model can say nothing else, got 3");
+  EXPECT_EQ(llama([](C& c) { c.scale_attention = false; }), "config.json: scale_attention must be true");
+  EXPECT_EQ(llama([](C& c) { c.scale_attention_by_layer = true; }),
+            "config.json: scale_attention_by_layer must be false");
+  EXPECT_EQ(llama([](C& c) { c.query_key_norm = true; }), "config.json: query_key_norm must be false");
+  EXPECT_EQ(llama([](C& c) { c.rms_norm = false; }), "config.json: rms_norm must be true");
+  EXPECT_EQ(llama([](C& c) { c.gated_mlp = false; }), "config.json: gated_mlp must be true");
+  EXPECT_EQ(llama([](C& c) { c.output_bias = true; }), "config.json: output_bias must be false");
+  EXPECT_EQ(llama([](C& c) { c.residual_dropout = 0.1; }), "config.json: residual_dropout must be 0.0");
+  EXPECT_EQ(llama([](C& c) { c.embedding_dropout = 0.1; }), "config.json: embedding_dropout must be 0.0");
+  EXPECT_EQ(llama([](C& c) { c.padding_row = false; }), "config.json: padding_row must be true");
+  EXPECT_EQ(llama([](C& c) { c.rotary->scaling = xgrad::DynamicScaling{.factor = 2, .max_positions = 6}; }),
+            "config.json: rotary must be "
+            R"({"factor":2.0,"max_positions":12,"rope_theta":10000.0,"rope_type":"dynamic"})");
+  EXPECT_EQ(llama([](C& c) { c.norm_eps = INFINITY; }),
+            "config.json: rms_norm_eps must be a number from 0 to 1e+09, got inf");
+  EXPECT_EQ(refused_to_save(CausalFamily::mistral,
+                            [](C& c) {
+                              c.slides = {true, false};
+                            }),
+            "config.json: slides must be [], as a file of a mistral model can say nothing else, got "
+            "[true,false]");
+  EXPECT_EQ(refused_to_save(CausalFamily::qwen2, [](C& c) { c.mlp_bias = true; }),
+            "config.json: mlp_bias must be false, as a file of a qwen2 model can say nothing else, got true");
+  const auto gpt2 = [](const std::function<void(C&)>& change) {
+    const std::string message = refused_to_save(CausalFamily::gpt2, change);
+    return message.substr(0, message.find(", as"));
+  };
+  EXPECT_EQ(gpt2([](C& c) { c.num_key_value_heads = 1; }), "config.json: num_key_value_heads must be 2");
+  EXPECT_EQ(gpt2([](C& c) { c.head_dim = 2; }), "config.json: head_dim must be 4");
+  EXPECT_EQ(gpt2([](C& c) { c.sliding_window = 3; }), "config.json: sliding_window must be null");
+  EXPECT_EQ(gpt2([](C& c) { c.rotary.emplace(); }), "config.json: rotary must be null");
+}
+
+TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
+  const auto refusal = [](CausalFamily family, const std::function<void(CausalConfig&)>& change) {
+    CausalConfig config = small(family);
+    change(config);
+    return message_of<ValueError>([&] { const CausalLM<float> model(config); });
+  };
+  EXPECT_EQ(refusal(CausalFamily::llama, [](CausalConfig& c) { c.rotary.reset(); }),
+            "CausalConfig: rotary must be there in llama, which has no name for learned positions, got none");
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.gated_mlp = true; }),
+            "CausalConfig: gated_mlp must be false in gpt2, which has no name for gates, got true");
+  EXPECT_EQ(
+      refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.query_key_norm = true; }),
+      "CausalConfig: query_key_norm must be false in gpt2, which has no name for these norms, got true");
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.bos_token_id = 20; }),
+            "CausalConfig: bos_token_id must be below vocab_size, got 20 and 20");
+  EXPECT_EQ(refusal(CausalFamily::qwen2,
+                    [](CausalConfig& c) {
+                      c.eos_token_ids = {2, 21};
+                    }),
+            "CausalConfig: eos_token_ids must be below vocab_size, got 21 and 20");
+}
+
+TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
+  constexpr detail::StoredAs both[]{{"qk", {"q", "k"}}};
+  const auto stored = detail::as_stored<float>(
+      both, "", {{"q.weight", Array<float>{{1, 2}, {3, 4}, {5, 6}}}, {"k.weight", Array<float>{{7, 8}}}});
+  EXPECT_EQ(stored.at("qk.weight"), (Array<float>{{1, 2}, {3, 4}, {5, 6}, {7, 8}}));
 }
 
 TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {

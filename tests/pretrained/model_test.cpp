@@ -658,6 +658,40 @@ TEST(ConfigTest, KeepsNullAndNewNames) {
   EXPECT_FALSE(written.contains("problem_type"));
 }
 
+TEST(ConfigTest, WhatTheFileCannotSayIsNotWritten) {
+  Config config = Config::of(Family::distilbert);
+  config.layer_norm_eps = 1e-5;
+  EXPECT_EQ(message_of<ValueError>([&] { config.json("DistilBertModel", "float32"); }),
+            "config.json: layer_norm_eps must be 1e-12, as a file of a distilbert model can say nothing "
+            "else, got 1e-05");
+  config = Config::of(Family::modernbert);
+  config.type_vocab_size = 2;
+  EXPECT_EQ(message_of<ValueError>([&] { config.json("ModernBertModel", "float32"); }),
+            "config.json: type_vocab_size must be 0, as a file of a modernbert model can say nothing else, "
+            "got 2");
+  config = Config::of(Family::bert);
+  config.hidden_dropout_prob = 1.5;
+  EXPECT_EQ(message_of<ValueError>([&] { config.json("BertModel", "float32"); }),
+            "config.json: hidden_dropout_prob must be a number from 0 to 1, got 1.5");
+  for (int family = 0; family <= static_cast<int>(Family::jina_embeddings_v3); ++family)
+    EXPECT_NO_THROW(Config::of(static_cast<Family>(family)).json("", "float32")) << family;
+}
+
+TEST(ConfigTest, PositionsThatDependOnAnotherFieldAreNotChangedBySaving) {
+  const FolderCopy copy("eurobert_mlm");
+  copy.configure([](nlohmann::json& config) {
+    config.erase("rope_parameters");
+    config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2}};
+  });
+  Config config = Config::from_folder(copy.path());
+  EXPECT_NO_THROW(config.json("EuroBertModel", "float32"));
+  config.max_position_embeddings *= 2;
+  EXPECT_EQ(message_of<ValueError>([&] {
+              config.json("EuroBertModel", "float32");
+            }).find("config.json: rotary positions must be {"),
+            0u);
+}
+
 TEST(ConfigTest, RefusesSizesThatDoNotFit) {
   const auto refusal = [](Family family, const auto& change) {
     Config config = Config::of(family);
