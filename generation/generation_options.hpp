@@ -31,7 +31,7 @@ struct GenerationOptions {
 
   // ---- what is changed in all modes, in this order ----
   std::vector<std::pair<std::vector<std::int64_t>, double>> sequence_bias =
-      {};                                ///< added to the last token's logit
+      {};                                ///< added to the last token's logit; the last one of equal sequences
   double repetition_penalty = 1;         ///< of tokens that the text has: s / penalty, s penalty if s < 0
   std::size_t no_repeat_ngram_size = 0;  ///< so many tokens in a row occur once; 0: any number of times
   std::vector<std::vector<std::int64_t>> bad_words_ids = {};  ///< sequences that are not written

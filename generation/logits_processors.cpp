@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "../base/error.hpp"
 #include "detail/probabilities.hpp"
@@ -104,12 +106,16 @@ void exclude_improbable(const Task<T>& task, const std::vector<T>& p, T least) {
 
 template <class T>
 void bias_sequences(const Task<T>& task) {
-  // Sums of biases are added, so that an infinite one meets a finite logit.
-  std::vector<T> biases(task.logits.size());
+  // Sequences that may be completed are equal if their last ids and lengths are; the last bias of them
+  // counts.
+  std::map<std::pair<std::size_t, std::size_t>, double> found;
   for (const auto& [ids, bias] : task.options.sequence_bias) {
     for (const std::int64_t id : ids) task.index_of("sequence_bias", id);
-    if (task.may_complete(ids)) biases[static_cast<std::size_t>(ids.back())] += static_cast<T>(bias);
+    if (task.may_complete(ids)) found[{static_cast<std::size_t>(ids.back()), ids.size()}] = bias;
   }
+  // Sums of biases are added, so that an infinite one meets a finite logit.
+  std::vector<T> biases(task.logits.size());
+  for (const auto& [end, bias] : found) biases[end.first] += static_cast<T>(bias);
   for (std::size_t i = 0; i < biases.size(); ++i) task.logits[i] += biases[i];
 }
 

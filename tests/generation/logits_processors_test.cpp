@@ -77,9 +77,16 @@ TEST(LogitsProcessors, EtaFallsWithTheEntropy) {
             (std::vector<double>{logits[0], -infinity, -infinity}));
 }
 
-TEST(LogitsProcessors, SequencesMayBeAsLongAsTheText) {
+TEST(LogitsProcessors, SequencesMayBeOneTokenLongerThanTheText) {
   EXPECT_EQ(processed({.bad_words_ids = {{0, 1}, {0, 0, 2}}}, {5, 6, 7}, {0}),
             (std::vector<double>{5, -infinity, 7}));
+  EXPECT_EQ(processed({.sequence_bias = {{{0, 1}, 2}, {{0, 0, 2}, 2}}}, {5, 6, 7}, {0}),
+            (std::vector<double>{5, 8, 7}));
+}
+
+TEST(LogitsProcessors, TheLastBiasOfEqualSequencesCounts) {
+  EXPECT_EQ(processed({.sequence_bias = {{{1}, 2}, {{0, 1}, 5}, {{1}, 3}, {{0, 1}, 7}}}, {5, 6, 7}, {0, 0}),
+            (std::vector<double>{5, 16, 7}));
 }
 
 TEST(LogitsProcessors, BeamsKeepOneTokenMoreThanThereAreEnds) {
