@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -73,7 +74,8 @@ struct GenerationOptions {
 
   /// The tokens that a text may have with its prompt.
   std::size_t length_limit(std::size_t prompt_length) const {
-    return max_new_tokens || !max_length ? prompt_length + max_new_tokens.value_or(20) : *max_length;
+    if (!max_new_tokens && max_length) return *max_length;
+    return prompt_length + std::min(max_new_tokens.value_or(20), SIZE_MAX - prompt_length);
   }
 };
 

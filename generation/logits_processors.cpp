@@ -188,9 +188,9 @@ void remove_invalid(const Task<T>& task) {
 template <class T>
 void favour_ends(const Task<T>& task) {
   const auto [start, factor] = *task.options.exponential_decay_length_penalty;
-  const std::size_t begin = start + task.prompt_length;
-  if (task.tokens.size() <= begin) return;
-  const double growth = std::pow(factor, static_cast<double>(task.tokens.size() - begin)) - 1;
+  const std::size_t written = task.tokens.size() - task.prompt_length;
+  if (written <= start) return;
+  const double growth = std::pow(factor, static_cast<double>(written - start)) - 1;
   for (const std::int64_t id : ends_of(task.options)) {
     T& logit = task.logits[task.index_of("eos_token_id", id)];
     if (std::isfinite(logit)) logit += std::abs(logit) * static_cast<T>(growth);

@@ -84,6 +84,7 @@ TEST(GenerationOptions, DefaultsAreThoseOfHuggingFaceAndAreNotWritten) {
   EXPECT_EQ(options.json(), "{\n  \"eos_token_id\": 2\n}\n");
   EXPECT_EQ(options.length_limit(7), 27u);
   EXPECT_EQ((GenerationOptions{.max_length = 9}.length_limit(7)), 9u);
+  EXPECT_EQ((GenerationOptions{.max_new_tokens = SIZE_MAX}.length_limit(7)), SIZE_MAX);
 }
 
 TEST(GenerationOptions, WhatIsWrongInAFileIsRefusedByItsKey) {

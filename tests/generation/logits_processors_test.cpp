@@ -68,6 +68,9 @@ TEST(LogitsProcessors, EndsThatAreExcludedAreNotFavoured) {
   EXPECT_EQ(processed(options, {-infinity, -3, 1}, {0, 0, 0, 0}, 1), (std::vector<double>{-infinity, 6, 1}));
   for (const std::vector<std::int64_t>& tokens : {std::vector<std::int64_t>{0}, {0, 0}})
     EXPECT_EQ(processed(options, {-infinity, -3, 1}, tokens, 1), (std::vector<double>{-infinity, -3, 1}));
+  const GenerationOptions never{.eos_token_ids = std::vector<std::int64_t>{0, 1},
+                                .exponential_decay_length_penalty = std::pair{SIZE_MAX, 2.0}};
+  EXPECT_EQ(processed(never, {-infinity, -3, 1}, {0, 0, 0, 0}, 1), (std::vector<double>{-infinity, -3, 1}));
 }
 
 TEST(LogitsProcessors, EtaFallsWithTheEntropy) {
