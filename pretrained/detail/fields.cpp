@@ -64,7 +64,7 @@ void Fields::bounded(const char* name, double& value, double most) {
 
 void Fields::probability(const char* name, double& value) { bounded(name, value, 1); }
 
-void Fields::number(const char* name, double& value) { bounded(name, value, 1e9); }
+void Fields::number(const char* name, double& value, double most) { bounded(name, value, most); }
 
 void Fields::flag(const char* name, bool& value) {
   if (const auto found = this->found(name)) value = found->boolean();

@@ -46,7 +46,7 @@ class Fields {
 
   void size(const char* name, std::size_t& value, std::int64_t lowest = 1);
   void probability(const char* name, double& value);
-  void number(const char* name, double& value);
+  void number(const char* name, double& value, double most = 1e9);
   void flag(const char* name, bool& value);
   /// An id below `count`, or null.
   void id(const char* name, std::optional<std::int64_t>& value, std::size_t count);

@@ -13,7 +13,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr double most = 1e12;
+constexpr double most = most_rotary_number;
 constexpr std::size_t most_head_dim = 65536;
 
 std::optional<double> number_in(const Json& parameters, const char* name) {
@@ -118,8 +118,12 @@ std::string described(const RotaryConfig& rotary) {
   return all.dump();
 }
 
+void theta_field(Fields& fields, const char* name, RotaryConfig& rotary) {
+  fields.number(name, rotary.theta, most);
+}
+
 void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rotary) {
-  fields.number("rope_theta", rotary.theta);
+  theta_field(fields, "rope_theta", rotary);
   for (const char* const name : {"rope_scaling", "rope_parameters"}) {
     if (const auto parameters = fields.found(name)) read_rotary(*parameters, max_positions, rotary);
   }

@@ -6,6 +6,9 @@
 // Not installed: rotary positions in a config.json.
 namespace xgrad::pretrained::detail {
 
+/// The largest theta, factor and bound of a scaling.
+inline constexpr double most_rotary_number = 1e12;
+
 /// All that a config says of them but dim, as JSON.
 std::string described(const RotaryConfig& rotary);
 
@@ -24,6 +27,9 @@ std::size_t head_dim(const Config& config);
 /// needs, into `config`. Throws FileError for a type or a field that is not known and for what the type
 /// lacks.
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config);
+
+/// A field with theta beside such an object, within its limit.
+void theta_field(Fields& fields, const char* name, RotaryConfig& rotary);
 
 /// rope_theta with rope_scaling, as transformers 4 writes them, and rope_parameters of 5.
 void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rotary);

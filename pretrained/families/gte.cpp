@@ -31,7 +31,7 @@ bool read_ntk(Fields& fields, const Config& config, RotaryConfig& rotary) {
   if (!type || !type->is_string() || type->text() != "ntk") return false;
   if (const auto mixed = scaling->find("mixed_b")) mixed->refuse("null, as a mixed scaling is not supported");
   const double factor = scaling->at("factor").number(1, 1e6);
-  fields.number("rope_theta", rotary.theta);
+  theta_field(fields, "rope_theta", rotary);
   rotary.theta *= factor;
   rotary.scaling = LinearScaling{std::pow(factor, 2 / static_cast<double>(head_dim(config)))};
   return true;

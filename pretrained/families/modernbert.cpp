@@ -183,7 +183,7 @@ void modernbert_fields(Fields& fields, Config& config) {
         value.refuse("a field of full_attention or of sliding_attention");
   }
   const auto read = [&](const char* kind, const char* old_name, RotaryConfig& rotary) {
-    fields.number(old_name, rotary.theta);
+    theta_field(fields, old_name, rotary);
     const auto own = parameters ? parameters->find(kind) : std::nullopt;
     if (own) read_rotary(*own, config.max_position_embeddings, rotary);
   };

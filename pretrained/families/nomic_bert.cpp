@@ -65,7 +65,7 @@ void nomic_fields(Fields& fields, Config& config) {
   double factor = 0;
   if (const auto found = fields.found("max_trained_positions"))
     trained = static_cast<std::size_t>(found->integer(1, 1 << 24));
-  if (const auto found = fields.found("rotary_scaling_factor")) factor = found->number(0, 1e6);
+  if (const auto found = fields.found("rotary_scaling_factor")) factor = found->number(0, most_rotary_number);
   if (factor > 0) options.rotary.scaling = DynamicScaling{.factor = factor, .max_positions = trained};
   rotary_fields(fields, config.max_position_embeddings, options.rotary);
   if (const auto multiple = fields.found("pad_vocab_size_multiple");

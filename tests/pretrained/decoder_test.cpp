@@ -149,6 +149,29 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
   }
 }
 
+TEST(DecoderFolderTest, BothSpellingsOfThetaHaveTheSameLimit) {
+  for (const double theta : {1e11, 1e12, 2e12}) {
+    const NewFolder folder(CausalFamily::llama);
+    const auto read = [&] { return CausalConfig::from_folder(folder.path()); };
+    const auto check = [&] {
+      if (theta <= 1e12) {
+        EXPECT_EQ(read().rotary->theta, theta);
+        EXPECT_NO_THROW(read().json("LlamaForCausalLM", "float32"));
+      } else {
+        EXPECT_TRUE(message_of<FileError>(read).ends_with(
+            "rope_theta must be a number from 0 to 1e+12, got 2000000000000.0"));
+      }
+    };
+    folder.configure([&](nlohmann::json& config) { config["rope_parameters"]["rope_theta"] = theta; });
+    check();
+    folder.configure([&](nlohmann::json& config) {
+      config.erase("rope_parameters");
+      config["rope_theta"] = theta;
+    });
+    check();
+  }
+}
+
 /// The message of saving a small model with a change; the file's name of what is refused comes first.
 std::string refused_to_save(CausalFamily family, const std::function<void(CausalConfig&)>& change) {
   CausalConfig config = small(family);
