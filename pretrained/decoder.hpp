@@ -81,9 +81,9 @@ class Decoder : public CausalModel<T> {
 
   Decoder(const CausalConfig& config, detail::Weights& weights);
 
-  /// The positions of a sequence begin behind padding in front of it. Throws ShapeError for ids that are not
-  /// (batch, length), for more than max_length() of them and for masks of another shape, IndexError for ids
-  /// out of range, ValueError for token_type_ids.
+  /// The positions of a sequence begin behind padding in front of it; padding between tokens counts. Throws
+  /// ShapeError for ids that are not (batch, length), for more than max_length() of them and for masks of
+  /// another shape, IndexError for ids out of range, ValueError for token_type_ids.
   DecoderOutput<T> operator()(const Input& input, OutputOptions options = {}) const;
 
   /// The hidden states (rows, hidden_size) of new tokens (rows) of several sequences, one sequence after the

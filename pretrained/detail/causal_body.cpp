@@ -21,29 +21,23 @@ struct TokenPositions {
   bool are_counted;  ///< 0 to length - 1 in each row
 };
 
-/// Padding in front of the tokens of a row does not count; else all do, as in Hugging Face.
+/// Padding in front of the tokens of a row does not count; all behind it does, as in Hugging Face.
 TokenPositions positions_of(const Input& input) {
   const Ids& ids = input.input_ids;
   const std::size_t batch = ids.shape(0), length = ids.shape(1);
-  const auto is_token = [&](std::size_t row, std::size_t i) {
-    return !input.attention_mask || (*input.attention_mask)(row, i) != 0;
-  };
-  bool is_left = false;
+  const TokenPositions counted{counted_positions(ids), length, true};
+  if (!input.attention_mask) return counted;
+  TokenPositions found{counted.numbers, 1, true};
   for (std::size_t row = 0; row < batch; ++row) {
-    for (std::size_t i = 1; i < length; ++i) is_left = is_left || (is_token(row, i) && !is_token(row, i - 1));
+    std::size_t first = 0;
+    while (first < length && (*input.attention_mask)(row, first) == 0) ++first;
+    for (std::size_t i = 0; i < length; ++i)
+      found.numbers(row, i) = static_cast<std::int64_t>(std::max(i, first) - first);
+    if (first == length) continue;
+    found.length = std::max(found.length, length - first);
+    found.are_counted = found.are_counted && first == 0;
   }
-  TokenPositions found{counted_positions(ids), length, !is_left};
-  if (!is_left) return found;
-  found.length = 1;
-  for (std::size_t row = 0; row < batch; ++row) {
-    std::int64_t tokens = 0;
-    for (std::size_t i = 0; i < length; ++i) {
-      tokens += is_token(row, i) ? 1 : 0;
-      found.numbers(row, i) = std::max<std::int64_t>(tokens - 1, 0);
-    }
-    found.length = std::max(found.length, static_cast<std::size_t>(tokens));
-  }
-  return found;
+  return found.are_counted ? counted : found;
 }
 
 /// The scale of a layer's scores.

@@ -506,6 +506,24 @@ TEST(DecoderTest, PaddingInFrontMovesPositions) {
   }
 }
 
+TEST(DecoderTest, PaddingBetweenTokensCounts) {
+  for (const CausalFamily family : families) {
+    xgrad::manual_seed(2);
+    CausalConfig config = small(family);
+    config.initializer_range = 0.5;
+    const Decoder<double> model(config);
+    // How much the last token sees of the first one, over what it sees of itself.
+    const auto share = [&](const Ids& ids, const Ids& mask, std::size_t first) {
+      const auto seen = model({ids, mask}, {.attentions = true}).attentions.front().value();
+      const std::size_t last = ids.shape(1) - 1;
+      return seen(0, 1, last, first) / seen(0, 1, last, last);
+    };
+    const double expected = share(Ids{{4, 7, 2}}, Ids{{1, 1, 1}}, 0);
+    EXPECT_NEAR(share(Ids{{4, 7, 2}}, Ids{{1, 0, 1}}, 0), expected, 1e-9 * expected);
+    EXPECT_NEAR(share(Ids{{0, 0, 4, 7, 2}}, Ids{{0, 0, 1, 0, 1}}, 2), expected, 1e-9 * expected);
+  }
+}
+
 TEST(DecoderTest, NoTokenSeesLaterOnes) {
   for (const CausalFamily family : families) {
     xgrad::manual_seed(2);
