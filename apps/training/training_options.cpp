@@ -1,7 +1,10 @@
 #include "training_options.hpp"
 
+#include <filesystem>
 #include <limits>
 #include <span>
+#include <system_error>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <xgrad/train/communicator.hpp>
@@ -12,8 +15,32 @@ namespace apps {
 namespace {
 
 Check in_size_range() { return in_range<std::size_t>(1, 4096); }
+namespace fs = std::filesystem;
+
 
 }  // namespace
+/// The folders of a path that do not exist; what is made of them is removed at the end, as far as it is
+/// empty.
+class MissingFolders {
+ public:
+  explicit MissingFolders(const std::string& path) {
+    std::error_code error;
+    for (fs::path folder = fs::absolute(path, error);
+         folder.has_relative_path() && !fs::exists(fs::symlink_status(folder, error));
+         folder = folder.parent_path())
+      folders_.push_back(folder);
+  }
+  MissingFolders(const MissingFolders&) = delete;
+  MissingFolders& operator=(const MissingFolders&) = delete;
+  ~MissingFolders() {
+    std::error_code error;
+    for (const fs::path& folder : folders_) fs::remove(folder, error);
+  }
+
+ private:
+  std::vector<fs::path> folders_;  // the innermost first
+};
+
 
 bool RunOptions::leads() const { return ranks == nullptr || ranks->rank() == 0; }
 
@@ -76,6 +103,7 @@ void check_writable(const std::string& path) {
 void check_writable_folder(const std::string& folder) {
   if (folder.empty()) return;
   xgrad::detail::make_folder(folder);
+  const MissingFolders missing(folder);
   check_writable(folder + "/config.json");
 }
 

@@ -53,7 +53,7 @@ void add_options(CommandLine& app, TrainingOptions& options);
 /// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
 void check_writable(const std::string& path);
 
-/// check_writable for a folder with a model, which is made.
+/// check_writable for a folder with a model, which need not exist.
 void check_writable_folder(const std::string& folder);
 
 /// The file of --metrics, opened before the training, so that a path that cannot be written is an error at

@@ -532,4 +532,13 @@ TEST(CheckWritableTest, TriesAndLeavesNothing) {
             folder.path("missing/model") + ": cannot be written: No such file or directory");
 }
 
+TEST(CheckWritableTest, LeavesNoFolder) {
+  const xgrad_tests::TemporaryFolder folder;
+  apps::check_writable_folder(folder.path("a/b/../c/"));
+  EXPECT_EQ(folder.file_count(), 0u);
+  std::filesystem::create_directory(folder.path("there"));
+  apps::check_writable_folder(folder.path("there"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("there")));
+}
+
 }  // namespace training_run_test

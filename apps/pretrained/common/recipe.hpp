@@ -22,8 +22,8 @@ TrainingRecipe hugging_face_recipe(const RunOptions& options,
 std::vector<std::string> tokens_of(const xgrad::tokenizers::Tokenizer& tokenizer,
                                    const std::vector<std::int64_t>& ids);
 
-/// Throws xgrad::FileError if the model and its tokenizer cannot be saved in the folder, which is made; to be
-/// called before a long training.
+/// Throws xgrad::FileError if the model and its tokenizer cannot be saved in the folder, which need not
+/// exist; to be called before a long training.
 void check_save(const xgrad::tokenizers::Tokenizer& tokenizer, const std::string& folder);
 
 /// Prints what loading a folder has to tell, on rank 0.
