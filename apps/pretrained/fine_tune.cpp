@@ -20,6 +20,7 @@
 #include "../corpora/labelled_texts.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
+#include "common/held_files.hpp"
 #include "common/recipe.hpp"
 #include "common/words.hpp"
 
@@ -236,8 +237,9 @@ std::vector<Example> examples_of(const Reader& reader, const std::vector<Labelle
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
   if (folder.empty()) return;  // as on all ranks but the first
+  HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
   model.visit([&](const auto& m) { save_folder(m, folder); });
-  tokenizer.save(folder);
+  files.commit();
 }
 
 /// A text in the report.

@@ -14,6 +14,7 @@
 #include "../corpora/plain_text.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
+#include "common/held_files.hpp"
 #include "common/masked_pieces.hpp"
 #include "common/recipe.hpp"
 
@@ -192,8 +193,9 @@ class Evaluations {
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
   if (folder.empty()) return;
+  HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
   save_folder(model, folder);
-  tokenizer.save(folder);
+  files.commit();
 }
 
 /// Shows a piece of text in the report, and guesses for what is hidden in it.

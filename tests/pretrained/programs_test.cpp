@@ -3,6 +3,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -170,6 +171,52 @@ TEST_F(PretrainingTest, AResumedRunGivesTheBytesOfAnUnbrokenOne) {
                 ": --max-length must be as in the checkpoint, '16', got '12'\n");
 }
 
+/// Names and bytes of the files of a folder.
+std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files[entry.path().filename().string()] = read_bytes(entry.path().string());
+  return files;
+}
+
+// A limit that only some of the files of a folder exceed stands for a disk that becomes full.
+TEST_F(PretrainingTest, AFailureLeavesAllFilesOfTheModelBefore) {
+  const auto limited = [](const std::string& command, std::size_t bytes) {
+    return xgrad_tests::run_command("prlimit --fsize=" + std::to_string(bytes) + " " XGRAD_PROGRAMS_DIR "/" +
+                                    command + " 2>&1 >/dev/null");
+  };
+  const auto smaller = [](const std::string& folder) {
+    return std::min(std::filesystem::file_size(folder + "/tokenizer.json"),
+                    std::filesystem::file_size(folder + "/model.safetensors"));
+  };
+  std::string text;
+  for (int i = 100; i < 400; ++i) text += std::to_string(i) + " follows " + std::to_string(i) + ".\n\n";
+  folder_.write("text", text);
+  const std::string model = folder_.path("model"), out = folder_.path("out");
+  // a model with large weights, and one with a large vocabulary
+  for (const std::string size :
+       {"--hidden-size 32 --intermediate-size 32", "--hidden-size 2 --intermediate-size 1"}) {
+    const auto tiny = [&](const std::string& folder, const std::string& more) {
+      return "tiny_bert " + folder + " --text " + folder_.path("text") +
+             " --layers 1 --heads 2 --vocab-size 300 --max-length 16 " + size + more;
+    };
+    output_of(tiny(model, ""));
+    const auto before = files_of(model);
+    ProgramResult result = limited(tiny(model, " --cased --seed 1"), smaller(model));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.output.starts_with("tiny_bert: " + model + "/")) << result.output;
+    EXPECT_TRUE(result.output.ends_with(": cannot be written: File too large\n")) << result.output;
+    EXPECT_EQ(files_of(model), before) << size;
+
+    output_of(tiny(out, " --cased"));
+    const auto old = files_of(out);
+    result = limited(pretrain("out", "--steps 1"), smaller(model));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.output.ends_with(": cannot be written: File too large\n")) << result.output;
+    EXPECT_EQ(files_of(out), old) << size;
+  }
+}
+
 TEST_F(PretrainingTest, RefusesWhatCannotBe) {
   make_model();
   const std::string missing = folder_.path("missing"), tiny = "tiny_bert " + folder_.path("new ");
@@ -205,6 +252,10 @@ TEST_F(PretrainingTest, RefusesWhatCannotBe) {
   EXPECT_EQ(
       error_of("pretrain " + folder_.path("model") + " --save " + folder_.path("out") + " --text " + one),
       "pretrain: the text must be two pieces or more, one of them held out, got 1\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out")));
+  folder_.write("model/merges.txt", "other");
+  EXPECT_TRUE(error_of(tiny_bert("model"))
+                  .starts_with("tiny_bert: " + folder_.path("model/merges.txt") + ": is of another model, "));
 }
 
 }  // namespace programs_test
