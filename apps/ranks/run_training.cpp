@@ -60,7 +60,11 @@ int detail::run_on_ranks(const char* name, RunOptions& options, const std::funct
                    options.force_precision ? "not in this build" : "no faster on this processor",
                    in_use.c_str());
     }
-    if (world.size() == 1) return body();
+    const auto checked_body = [&] {
+      check_files(options);
+      return body();
+    };
+    if (world.size() == 1) return checked_body();
     options.ranks = &world;
     if (!options.leads()) {
       for (std::string* file : {&options.metrics, &options.log, &options.report}) file->clear();
@@ -68,7 +72,7 @@ int detail::run_on_ranks(const char* name, RunOptions& options, const std::funct
         throw std::runtime_error("cannot open /dev/null");
     }
     try {
-      return body();
+      return checked_body();
     } catch (const std::exception& error) {
       world.abort(error.what());
       throw;

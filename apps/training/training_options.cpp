@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/train/communicator.hpp>
 
 #include "../common/command_line.hpp"
@@ -14,11 +15,10 @@
 namespace apps {
 namespace {
 
-Check in_size_range() { return in_range<std::size_t>(1, 4096); }
 namespace fs = std::filesystem;
 
+Check in_size_range() { return in_range<std::size_t>(1, 4096); }
 
-}  // namespace
 /// The folders of a path that do not exist; what is made of them is removed at the end, as far as it is
 /// empty.
 class MissingFolders {
@@ -41,6 +41,7 @@ class MissingFolders {
   std::vector<fs::path> folders_;  // the innermost first
 };
 
+}  // namespace
 
 bool RunOptions::leads() const { return ranks == nullptr || ranks->rank() == 0; }
 
@@ -102,9 +103,22 @@ void check_writable(const std::string& path) {
 
 void check_writable_folder(const std::string& folder) {
   if (folder.empty()) return;
-  xgrad::detail::make_folder(folder);
   const MissingFolders missing(folder);
+  xgrad::detail::make_folder(folder);
   check_writable(folder + "/config.json");
+}
+
+void check_files(const RunOptions& options) {
+  if (!options.leads()) return;
+  std::error_code error;
+  if (!options.resume && fs::exists(options.checkpoint, error))
+    throw xgrad::FileError(options.checkpoint +
+                           ": exists, and --checkpoint would overwrite it; --resume goes on with a run that "
+                           "is saved there, and for a new run remove the file or name another one");
+  check_writable(options.checkpoint);
+  // The log may also be a pipe or a device.
+  const fs::file_status log = fs::status(options.log, error);
+  if (!fs::exists(log) || fs::is_regular_file(log) || fs::is_directory(log)) check_writable(options.log);
 }
 
 MetricsFile::MetricsFile(const std::string& path) {

@@ -56,6 +56,10 @@ void check_writable(const std::string& path);
 /// check_writable for a folder with a model, which need not exist.
 void check_writable_folder(const std::string& folder);
 
+/// Throws xgrad::FileError if --checkpoint names a file that exists, unless its run is resumed, and if the
+/// checkpoint or the log cannot be written. Only the rank that leads checks.
+void check_files(const RunOptions& options);
+
 /// The file of --metrics, opened before the training, so that a path that cannot be written is an error at
 /// once.
 class MetricsFile {

@@ -89,6 +89,29 @@ TEST(ProgramsTest, TwoRunsDoNotShareACheckpoint) {
 class SyllableProgramTest : public testing::Test {
  protected:
   SyllableProgramTest() {
+TEST(ProgramsTest, ARunOverwritesNoCheckpointAndTriesItsFilesBeforeTheTraining) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto error = [](const std::string& more) {
+    return xgrad_tests::error_of("train_toy_encoder --steps 3 --batch 4 " + more);
+  };
+  const std::string text = folder.write("text", "some text\n"), program = "train_toy_encoder: ";
+  EXPECT_EQ(error("--checkpoint " + text),
+            program + text +
+                ": exists, and --checkpoint would overwrite it; --resume goes on with a run that is saved "
+                "there, and for a new run remove the file or name another one\n");
+  EXPECT_EQ(xgrad_tests::read_bytes(text), "some text\n");
+  const std::string nowhere = folder.path("missing/file"), inside = folder.path("");
+  for (const std::string option : {"--checkpoint ", "--log "}) {
+    EXPECT_EQ(error(option + nowhere),
+              program + nowhere + ": cannot be written: No such file or directory\n");
+    EXPECT_TRUE(error(option + inside).starts_with(program + inside + ": ")) << option;
+  }
+  EXPECT_EQ(error("--log " + inside), program + inside + ": cannot be written: it is no regular file\n");
+  EXPECT_EQ(folder.file_count(), 1u);
+  EXPECT_EQ(run_program("train_toy_encoder --steps 3 --batch 4 --log /dev/null >/dev/null 2>&1").exit_code,
+            0);
+}
+
     std::string words;
     for (char c = 'a'; c <= 'z'; ++c) words += std::string(1, c) + " 1\n" + c + "a" + c + " 2\n";
     train_ = "train_syllables --steps 1 --d-model 4 --heads 1 --d-ff 4 --layers 1 --data " +

@@ -274,10 +274,10 @@ TEST(ProgramsOnRanksTest, TheExampleHasTheSameLossAndWeights) {
 TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
   const std::string wrong =
       XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1";
-  EXPECT_TRUE(contains(on_ranks(1, wrong).output, "train_toy_encoder: /nowhere/file: cannot be locked"));
+  EXPECT_TRUE(contains(on_ranks(1, wrong).output, "train_toy_encoder: /nowhere/file: cannot be written"));
   const ProgramResult result = on_ranks(2, wrong);
   const std::size_t found =
-      result.output.find("rank 0: /nowhere/file: cannot be locked: No such file or directory\n");
+      result.output.find("rank 0: /nowhere/file: cannot be written: No such file or directory\n");
   EXPECT_NE(found, std::string::npos) << result.output;
   EXPECT_EQ(found, result.output.rfind("\nrank ") + 1) << result.output;
 }
