@@ -24,8 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 void check_finite(const char* what, std::size_t step, double number) {
   if (std::isfinite(number)) return;
-  detail::fail<std::runtime_error>("fit: the ", what, " of step ", step, " is ", number,
-                                   "; DetectAnomaly names the op that makes a nan");
+  detail::fail<std::runtime_error>(
+      "fit: the ", what, " of step ", step, " is ", number,
+      "; DetectAnomaly, in programs --detect-anomaly, names the op that makes a nan");
 }
 
 /// What one of the ranks has seen counts for all of them.

@@ -129,9 +129,11 @@ TEST(FitTest, StopsAtALossThatIsNoNumber) {
     return text;
   };
   EXPECT_EQ(message({.loss = nan}),
-            "fit: the loss of step 12 is nan; DetectAnomaly names the op that makes a nan");
+            "fit: the loss of step 12 is nan; DetectAnomaly, in programs --detect-anomaly, names the op that "
+            "makes a nan");
   EXPECT_EQ(message({.loss = 1, .grad_norm = infinity}),
-            "fit: the gradient norm of step 12 is inf; DetectAnomaly names the op that makes a nan");
+            "fit: the gradient norm of step 12 is inf; DetectAnomaly, in programs --detect-anomaly, names "
+            "the op that makes a nan");
 }
 
 std::string stderr_of_fit(std::size_t steps) {
@@ -392,7 +394,7 @@ TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByAResumedRun) {
   for (const char* text : {"my notes\n", "my notes", "{\"step\": one}\n", "{\"step\": 1, \"loss\": \n"}) {
     write(text);
     EXPECT_EQ(xgrad_tests::message_of([&] { train(5, 3); }),
-              "fit: the metrics file '" + path_ + "' cannot be written: it is not a training run's metrics");
+              "fit: " + path_ + ": cannot be written: it is not a training run's metrics");
     EXPECT_EQ(read(), text);
   }
 }
@@ -405,11 +407,11 @@ TEST_F(MetricsFileTest, AFileThatCannotBeWrittenIsAnErrorBeforeTheTraining) {
   };
   const std::string nowhere = path_ + "/metrics";
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = nowhere}); }),
-            "fit: the metrics file '" + nowhere + "' cannot be written: Not a directory");
+            "fit: " + nowhere + ": cannot be written: Not a directory");
   EXPECT_FALSE(trained);
   EXPECT_EQ(
       xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = "/dev/full"}); }),
-      "fit: the metrics file '/dev/full' cannot be written: No space left on device");
+      "fit: /dev/full: cannot be written: No space left on device");
 }
 
 TEST_F(MetricsFileTest, AFullDiskEndsTheRunAfterSaving) {
@@ -421,7 +423,7 @@ TEST_F(MetricsFileTest, AFullDiskEndsTheRunAfterSaving) {
       xgrad::fit(steps, constant, {.progress = false, .metrics = "/dev/full", .save = save, .save_every = 0});
     });
   };
-  const std::string full = "fit: the metrics file '/dev/full' cannot be written: No space left on device";
+  const std::string full = "fit: /dev/full: cannot be written: No space left on device";
   EXPECT_EQ(message(3), full);
   EXPECT_EQ(saved, std::vector<std::size_t>{3});
   EXPECT_EQ(message(100000), full);
@@ -435,7 +437,7 @@ TEST_F(MetricsFileTest, TwoRunsDoNotShareOne) {
   const auto step = [&](std::size_t) {
     for (const std::size_t first : {0, 1}) {
       EXPECT_EQ(xgrad_tests::message_of([&] { train(2, first); }),
-                "fit: the metrics file '" + path_ + "' cannot be written: another run writes it");
+                "fit: " + path_ + ": cannot be written: another run writes it");
     }
     return StepResult{};
   };

@@ -134,7 +134,7 @@ void MetricsLog::flush() {
 }
 
 void MetricsLog::fail(const std::string& why) const {
-  detail::fail<std::runtime_error>("fit: the metrics file '", path_, "' cannot be written: ", why);
+  detail::fail<std::runtime_error>("fit: ", path_, ": cannot be written: ", why);
 }
 
 }  // namespace xgrad::detail
