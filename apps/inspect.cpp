@@ -241,6 +241,18 @@ void inspect_gguf(const std::string& path) {
     std::printf("metadata %s: %s\n", in_quotes(key).c_str(), value.description().c_str());
 }
 
+void inspect_safetensors(const std::string& path) {
+  { const xgrad::MappedFile readable(path); }  // one that cannot be read is of no format
+  try {
+    const xgrad::SafetensorsFile file(path);
+    print(file.tensors(), file.metadata());
+  } catch (const xgrad::FileError& error) {
+    if (path.ends_with(".safetensors")) throw;
+    throw xgrad::FileError(std::string(error.what()) +
+                           " (it was read as safetensors, as its name ends in no other format's ending)");
+  }
+}
+
 bool is_torch_file(const std::string& path) {
   return path.ends_with(".bin") || path.ends_with(".pt") || path.ends_with(".pth");
 }
@@ -262,8 +274,7 @@ void inspect(const std::string& path) {
     const xgrad::TorchFile file(path);
     print(file.tensors(), {});
   } else {
-    const xgrad::SafetensorsFile file(path);
-    print(file.tensors(), file.metadata());
+    inspect_safetensors(path);
   }
 }
 

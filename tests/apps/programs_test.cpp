@@ -43,6 +43,19 @@ TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
 TEST(ProgramsTest, HelpIsNoError) {
   const ProgramResult result = run_program("label_words --help 2>/dev/null");
   EXPECT_EQ(result.exit_code, 0);
+TEST(ProgramsTest, InspectSaysWhatItTookAFileFor) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string text = folder.write("text.txt", "a text of some length");
+  const ProgramResult result = run_program("inspect " + text + " 2>&1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(result.output.ends_with(
+      " (it was read as safetensors, as its name ends in no other format's ending)\n"))
+      << result.output;
+  const std::string nowhere = folder.path("missing");
+  EXPECT_EQ(xgrad_tests::error_of("inspect " + nowhere),
+            "inspect: " + nowhere + ": cannot be read: No such file or directory\n");
+}
+
   EXPECT_NE(result.output.find("label_words [OPTIONS] "), std::string::npos) << result.output;
 }
 
