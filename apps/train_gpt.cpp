@@ -188,9 +188,27 @@ TrainingRecipe recipe_of(const GptOptions& options, const xgrad::Module<float>& 
           .clip = options.clip};
 }
 
+/// Throws for characters that the tokens lack, before the training.
+void check_prompt(const TextTokens& tokens, const std::string& prompt) {
+  try {
+    static_cast<void>(tokens.ids(prompt));
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("--prompt: ") + error.what());
+  }
+}
+
 int run(const GptOptions& options) {
   if (options.prompt.empty()) throw std::invalid_argument("--prompt must have a character, got none");
-  characters(options.prompt);  // throws for what is not UTF-8, before the text is read
+  if (!decode_utf8(options.prompt))
+    throw std::invalid_argument("--prompt must be valid UTF-8, got " + printable(options.prompt));
+  const std::size_t warmup = options.warmup.value_or(options.steps / 20);
+  if (warmup > options.steps)
+    throw std::invalid_argument("--warmup must be at most --steps, " + std::to_string(options.steps) +
+                                ", got " + std::to_string(warmup));
+  const double min_lr = options.min_lr.value_or(options.lr / 10);
+  if (min_lr > options.lr)
+    throw std::invalid_argument("--min-lr must be at most --lr, " + xgrad::detail::number_text(options.lr) +
+                                ", got " + xgrad::detail::number_text(min_lr));
   MetricsFile metrics(options.metrics);
   check_writable(options.save);
   const std::string text = whole_text_of(options.text);
@@ -200,7 +218,7 @@ int run(const GptOptions& options) {
   if (options.leads() && tokens.size() < options.vocabulary.value_or(0))
     std::fprintf(stderr, "the text has only %zu of the %zu tokens of --vocabulary\n", tokens.size(),
                  *options.vocabulary);
-  static_cast<void>(tokens.ids(options.prompt));  // throws for other characters, before the training
+  check_prompt(tokens, options.prompt);
   const TokenStream training(tokens.ids(training_text), options.context, "train on"),
       validation(tokens.ids(validation_text), options.context, "validate");
 
@@ -216,8 +234,6 @@ int run(const GptOptions& options) {
               model.model().parameter_count());
   flush_output();
 
-  const std::size_t warmup = options.warmup.value_or(options.steps / 20);
-  const double min_lr = options.min_lr.value_or(options.lr / 10);
   TrainingRun training_run(options, model.model(), recipe_of(options, model.model(), warmup, min_lr),
                            {{"--text", options.text},
                             {"--vocabulary", std::to_string(options.vocabulary.value_or(0))},

@@ -406,9 +406,12 @@ TEST_F(GptProgramTest, RefusesWhatItCannotTrainOnOrWrite) {
   EXPECT_EQ(error("--save " + nowhere), "train_gpt: " + nowhere + cannot);
   EXPECT_EQ(error("--metrics " + nowhere), "train_gpt: " + nowhere + cannot);
   EXPECT_EQ(error("--prompt ''"), "train_gpt: --prompt must have a character, got none\n");
-  EXPECT_EQ(error("--prompt Xat"), "train_gpt: the text that the model learns has no character \"X\"\n");
+  EXPECT_EQ(error("--prompt Xat"),
+            "train_gpt: --prompt: the text that the model learns has no character \"X\"\n");
   EXPECT_EQ(error("--prompt \"$(printf 'caf\\351')\""),
-            "train_gpt: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
+            "train_gpt: --prompt must be valid UTF-8, got \"caf\\xE9\"\n");
+  EXPECT_EQ(error("--warmup 2"), "train_gpt: --warmup must be at most --steps, 1, got 2\n");
+  EXPECT_EQ(error("--min-lr 0.5"), "train_gpt: --min-lr must be at most --lr, 0.02, got 0.5\n");
   EXPECT_EQ(error_with("--context 16", "--context 240"),
             "train_gpt: the part of the text to validate must have more tokens than the context, 240, got "
             "240\n");
