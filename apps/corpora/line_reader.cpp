@@ -126,7 +126,11 @@ bool LineReader::next(std::string& line) {
     line.push_back(static_cast<char>(c));
   }
   const bool found = c == '\n' || !line.empty();
-  if (line.ends_with('\r')) line.pop_back();
+  line_end_ = c == '\n' ? "\n" : "";
+  if (line.ends_with('\r')) {
+    line.pop_back();
+    line_end_ = c == '\n' ? "\r\n" : "\r";
+  }
   if (number_ == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
   return found;
 }

@@ -23,6 +23,9 @@ class LineReader {
 
   std::size_t number() const { return number_; }
 
+  /// What ended the last line: LF or CRLF; nothing or CR at the end of the file.
+  std::string_view line_end() const { return line_end_; }
+
   /// Throws unless the line is UTF-8 without control characters.
   void check_text(std::string_view line) const;
 
@@ -37,6 +40,7 @@ class LineReader {
   std::string path_;
   std::unique_ptr<ByteReader> bytes_;
   std::size_t number_ = 0;
+  std::string_view line_end_;
 };
 
 }  // namespace apps

@@ -1,6 +1,7 @@
 #include "plain_text.hpp"
 
 #include <stdexcept>
+#include <string_view>
 
 #include "brown_corpus.hpp"
 #include "line_reader.hpp"
@@ -9,7 +10,7 @@
 namespace apps {
 namespace {
 
-/// Calls f(line, is_blank) for each line of the file, of which one must not be blank.
+/// Calls f(line, is_blank, line_end) for each line of the file, of which one must not be blank.
 template <class F>
 void for_each_line(const std::string& path, const F& f) {
   LineReader reader(path);
@@ -18,7 +19,7 @@ void for_each_line(const std::string& path, const F& f) {
     if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
     const bool is_blank = line.find_first_not_of(" \t") == line.npos;
     any = any || !is_blank;
-    f(line, is_blank);
+    f(line, is_blank, reader.line_end());
   }
   if (!any) throw std::runtime_error(path + ": must hold text, got blank lines or none");
 }
@@ -26,7 +27,7 @@ void for_each_line(const std::string& path, const F& f) {
 std::vector<std::string> read_texts(const std::string& path) {
   std::vector<std::string> texts;
   bool continues = false;
-  for_each_line(path, [&](const std::string& line, bool is_blank) {
+  for_each_line(path, [&](const std::string& line, bool is_blank, std::string_view) {
     if (!is_blank) {
       if (!continues) texts.emplace_back();
       texts.back() += line + '\n';
@@ -59,8 +60,15 @@ std::string whole_text_of(const std::string& path) {
   if (path.empty()) {
     for (const std::string& text : brown_texts()) all += (all.empty() ? "" : "\n") + text;
   } else {
-    for_each_line(path, [&](const std::string& line, bool) { all += line + '\n'; });
+    for_each_line(path, [&](const std::string& line, bool, std::string_view) { all += line + '\n'; });
   }
+  return all;
+}
+
+std::string exact_text_of(const std::string& path) {
+  std::string all;
+  for_each_line(path,
+                [&](const std::string& line, bool, std::string_view line_end) { (all += line) += line_end; });
   return all;
 }
 

@@ -16,4 +16,8 @@ std::vector<std::string> texts_of(const std::string& path);
 /// the texts of the Brown corpus with blank lines between. Throws std::runtime_error like texts_of().
 std::string whole_text_of(const std::string& path);
 
+/// The text of such a file with its own line ends, but without a byte order mark. Throws std::runtime_error
+/// like texts_of().
+std::string exact_text_of(const std::string& path);
+
 }  // namespace apps

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("perplexity", [&] {
-    const std::string all = whole_text_of(text);
+    const std::string all = exact_text_of(text);
     const auto model = LanguageModel::load(path, precision.load_options());
     constexpr std::size_t usual = 1024;
     const std::size_t most = model->max_length().value_or(max_length.value_or(usual));
@@ -89,6 +89,8 @@ int main(int argc, char** argv) {
     if (ids.size() < 2) throw std::runtime_error(text + ": must have at least 2 tokens");
     const NotedSignals signals;
     const Score reached = score(*model, ids, length, step);
+    if (std::isnan(reached.mean()))
+      throw std::runtime_error(path + ": the loss of the text must be a number, got nan");
     std::printf("perplexity %.4f, loss %.4f, %zu tokens\n", std::exp(reached.mean()), reached.mean(),
                 ids.size());
     return 0;

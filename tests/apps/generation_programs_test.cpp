@@ -1,10 +1,12 @@
 // generate and perplexity, with a model that train_gpt saved and with a pretrained decoder.
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/models/text_model.hpp"
@@ -207,3 +209,27 @@ TEST(PretrainedGeneration, PerplexityIsThatOfTheTokensInWindows) {
 }
 
 }  // namespace generation_programs_test
+  const auto tokens = [&](const std::string& text) {
+    const std::string line = output_of("perplexity " + llama + " " + folder.write("other", text));
+    return std::stol(line.substr(line.rfind(", ") + 2));
+  };
+  for (const std::string text : {"the cat sat", "the cat sat\n", "the cat\r\nsat\r\n"}) {
+    const std::string ids = output_of("tokenize " + llama + " --ids '" + text + "'");
+    EXPECT_EQ(tokens(text), std::count(ids.begin(), ids.end(), ' ') + 1) << text;
+  }
+}
+
+TEST(PretrainedGeneration, ALossThatIsNoNumberIsAnError) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string copy = folder.path("model"), weights = copy + "/model.safetensors";
+  std::filesystem::copy(llama, copy);
+  xgrad::StateDict<float> state = xgrad::load_safetensors<float>(weights);
+  for (auto& [name, array] : state) {  // scores of the attention are infinite
+    if (name.find("q_proj") != name.npos || name.find("k_proj") != name.npos) array *= 1e25F;
+  }
+  std::filesystem::remove(weights);
+  xgrad::save_safetensors(state, weights);
+  const ProgramResult result =
+      run_program("perplexity " + copy + " " + folder.write("text", "the cat sat") + " 2>&1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.output, "perplexity: " + copy + ": the loss of the text must be a number, got nan\n");
