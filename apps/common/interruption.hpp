@@ -2,6 +2,7 @@
 
 // Programs that finish what they hold when they are asked to end.
 
+#include <xgrad/graph/watch.hpp>
 #include <xgrad/train/detail/interrupt_guard.hpp>
 
 namespace apps {
@@ -27,5 +28,13 @@ class NotedSignals {
 
 /// Throws Interruption if a signal has been noted.
 void check_interruption();
+
+/// For the lifetime of the object, check_interruption() follows each op of its thread, as in the long forward
+/// pass of a large model.
+class InterruptibleOps : public xgrad::Watcher {
+ public:
+  using Watcher::on_op;
+  void on_op(const xgrad::OpEvent<float>&) override { check_interruption(); }
+};
 
 }  // namespace apps

@@ -29,11 +29,11 @@ struct Score {
 /// of a window by one token less than it counts. https://huggingface.co/docs/transformers/perplexity
 Score score(const LanguageModel& model, std::span<const std::int64_t> ids, std::size_t length,
             std::size_t stride) {
+  const InterruptibleOps interruptible;
   Progress progress("tokens");
   Score score;
   std::size_t before = 0;
   for (std::size_t begin = 0; before < ids.size(); begin += stride) {
-    check_interruption();
     const auto window = ids.subspan(begin, std::min(length, ids.size() - begin));
     const std::size_t fresh = begin + window.size() - before;
     const std::size_t predicted = std::min(fresh, window.size() - 1);  // nothing is before the first one

@@ -1,5 +1,6 @@
 // What the programs do with arguments that cannot be, and with output that cannot be written.
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -8,7 +9,9 @@
 
 #include <xgrad/base/file.hpp>
 #include <xgrad/files/npy.hpp>
+#include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/interruption.hpp"
 #include "files.hpp"
 #include "program.hpp"
 
@@ -40,9 +43,6 @@ TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   EXPECT_EQ(error("train_toy_encoder --stepz 3"), "train_toy_encoder: there is no argument '--stepz'" + help);
 }
 
-TEST(ProgramsTest, HelpIsNoError) {
-  const ProgramResult result = run_program("label_words --help 2>/dev/null");
-  EXPECT_EQ(result.exit_code, 0);
 TEST(ProgramsTest, InspectSaysWhatItTookAFileFor) {
   const xgrad_tests::TemporaryFolder folder;
   const std::string text = folder.write("text.txt", "a text of some length");
@@ -56,6 +56,9 @@ TEST(ProgramsTest, InspectSaysWhatItTookAFileFor) {
             "inspect: " + nowhere + ": cannot be read: No such file or directory\n");
 }
 
+TEST(ProgramsTest, HelpIsNoError) {
+  const ProgramResult result = run_program("label_words --help 2>/dev/null");
+  EXPECT_EQ(result.exit_code, 0);
   EXPECT_NE(result.output.find("label_words [OPTIONS] "), std::string::npos) << result.output;
 }
 
@@ -86,21 +89,6 @@ TEST(ProgramsTest, FilesBeyondTheSizeLimitAreAnError) {
       << result.output;
 }
 
-TEST(ProgramsTest, TwoRunsDoNotShareACheckpoint) {
-  const xgrad_tests::TemporaryFolder folder;
-  const std::string checkpoint = folder.path("run.safetensors");
-  const xgrad::FileLock held(checkpoint);
-  const ProgramResult result =
-      run_program("train_toy_encoder --steps 3 --batch 4 --checkpoint " + checkpoint + " 2>&1 >/dev/null");
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.output.find("train_toy_encoder: " + checkpoint + ": another run writes it\n"),
-            std::string::npos)
-      << result.output;
-}
-
-class SyllableProgramTest : public testing::Test {
- protected:
-  SyllableProgramTest() {
 TEST(ProgramsTest, ARunOverwritesNoCheckpointAndTriesItsFilesBeforeTheTraining) {
   const xgrad_tests::TemporaryFolder folder;
   const auto error = [](const std::string& more) {
@@ -124,6 +112,30 @@ TEST(ProgramsTest, ARunOverwritesNoCheckpointAndTriesItsFilesBeforeTheTraining) 
             0);
 }
 
+TEST(ProgramsTest, TwoRunsDoNotShareACheckpoint) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string checkpoint = folder.path("run.safetensors");
+  const xgrad::FileLock held(checkpoint);
+  const ProgramResult result =
+      run_program("train_toy_encoder --steps 3 --batch 4 --checkpoint " + checkpoint + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("train_toy_encoder: " + checkpoint + ": another run writes it\n"),
+            std::string::npos)
+      << result.output;
+}
+
+TEST(InterruptibleOpsTest, AnOpEndsWhenASignalHasCome) {
+  const xgrad::Variable<float> x(xgrad::Array<float>{1, 2});
+  const apps::NotedSignals signals;
+  const apps::InterruptibleOps interruptible;
+  EXPECT_NO_THROW(exp(x));
+  std::raise(SIGTERM);
+  EXPECT_THROW(exp(x), apps::Interruption);
+}
+
+class SyllableProgramTest : public testing::Test {
+ protected:
+  SyllableProgramTest() {
     std::string words;
     for (char c = 'a'; c <= 'z'; ++c) words += std::string(1, c) + " 1\n" + c + "a" + c + " 2\n";
     train_ = "train_syllables --steps 1 --d-model 4 --heads 1 --d-ff 4 --layers 1 --data " +
