@@ -2,7 +2,9 @@
 #include <iostream>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <xgrad/pretrained.hpp>
@@ -48,7 +50,7 @@ struct Choices {
         ->check(in_range<double>(0, 1));
     app.add_option("--typical-p", typical_p,
                    "Draw from the tokens nearest to the entropy that make this probability only")
-        ->check(in_range<double>(0, 1));
+        ->check(in_range<double>(1e-6, 1));
     app.add_option("--repetition-penalty", repetition_penalty,
                    "Above 1: tokens that the text has are less probable")
         ->check(in_range<double>(1e-6, 1e6));
@@ -64,6 +66,7 @@ struct Choices {
       if (given) option = *given;
     };
     options.num_return_sequences = 1;
+    if (greedy) options.num_beams = 1;
     if (!options.max_length && !options.max_new_tokens) options.max_new_tokens = 100;
     set(max_new_tokens, options.max_new_tokens);
     set(temperature, options.temperature);
@@ -78,6 +81,20 @@ struct Choices {
     options.check();
     return options;
   }
+
+  /// Of the options that were given, those that matter where tokens are drawn only.
+  std::string of_sampling(bool seed) const {
+    std::string names;
+    for (const auto& [given, name] : {std::pair{temperature.has_value(), "--temperature"},
+                                      {top_k.has_value(), "--top-k"},
+                                      {top_p.has_value(), "--top-p"},
+                                      {min_p.has_value(), "--min-p"},
+                                      {typical_p.has_value(), "--typical-p"},
+                                      {seed, "--seed"}}) {
+      if (given) names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    return names;
+  }
 };
 
 /// Ends the line of a text, also if the program is interrupted.
@@ -88,12 +105,24 @@ struct LineEnd {
   ~LineEnd() { std::cout << '\n'; }
 };
 
+/// Calls f(), and says in its errors which text was wrong, unless it is the only one.
+template <class F>
+void name_text(const std::vector<std::string>& given, std::size_t number, const F& f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& error) {
+    if (given.size() == 1) throw;
+    throw std::invalid_argument((given.empty() ? "input:" : "TEXT ") + std::to_string(number) + ": " +
+                                error.what());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string path;
   std::vector<std::string> texts;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   bool slide = false, bfloat16 = false;
   Choices choices;
   PrecisionOption precision;
@@ -107,9 +136,8 @@ int main(int argc, char** argv) {
       ->path(PathUse::input);
   app.add_option("TEXT", texts, "Texts to continue; without any, the lines of the input");
   choices.add_to(app);
-  app.add_option("--seed", seed, "Seed of what is drawn")
-      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  app.add_option("--seed", seed, "Seed of what is drawn; by default 0")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_flag(
       "--slide", slide,
       "Where a text becomes longer than the model sees, forget its beginning; else that is an error, but "
@@ -121,22 +149,36 @@ int main(int argc, char** argv) {
   return run_program("generate", [&] {
     const auto model = LanguageModel::load(path, precision.load_options({.bfloat16_weights = bfloat16}));
     const GenerationOptions options = choices.with(model->options());
-    xgrad::manual_seed(seed);
+    if (options.num_beams != 1)
+      throw std::runtime_error(xgrad::pretrained::find_model(path) +
+                               "/generation_config.json: num_beams must be 1, as a text is shown while "
+                               "it is written, got " +
+                               std::to_string(options.num_beams) + "; --greedy takes 1");
+    const std::string unused = options.do_sample ? "" : choices.of_sampling(seed.has_value());
+    if (!unused.empty())
+      std::cerr << unused << ": no effect, as the most probable token is taken; --do-sample draws tokens\n";
+    xgrad::manual_seed(seed.value_or(0));
     const NotedSignals signals;
-    for_each_text(texts, 1, [&](std::span<const std::string> some) {
-      for (const std::string& text : some) {
-        const std::vector<std::int64_t> ids = model->ids(text);
-        std::cout << text;
-        flush_output();
-        const LineEnd line_end;
-        const auto show = [](std::string_view more) {
-          std::cout << more;
-          flush_output();
-          check_interruption();
-        };
-        model->write(ids, options, slide, show);
-      }
-    });
+    const auto show = [](std::string_view more) {
+      std::cout << more;
+      flush_output();
+      check_interruption();
+    };
+    const auto write = [&](const std::string& text) {
+      const std::vector<std::int64_t> ids = model->ids(text);
+      if (ids.empty()) throw std::invalid_argument("a text must have tokens, got none");
+      std::cout << text;
+      flush_output();
+      const LineEnd line_end;
+      model->write(ids, options, slide, show);
+    };
+    TextSource source(texts);
+    for (;;) {
+      const std::vector<NumberedText> some = source.next();
+      if (some.empty()) break;
+      for (const NumberedText& one : some) name_text(texts, one.number, [&] { write(one.text); });
+      flush_output();
+    }
     return 0;
   });
 }

@@ -104,9 +104,30 @@ TEST_F(GenerationPrograms, GenerateRefusesWhatCannotBe) {
             "perplexity: " + model_ + floats);
   const std::string help = "; --help lists the arguments\n";
   EXPECT_EQ(error_of("generate", 2), "generate: MODEL is required" + help);
-  EXPECT_EQ(error_of("generate " + model_ + " ''"), "generate: a text must have a character, got none\n");
+  EXPECT_EQ(error_of("generate " + model_ + " ''"), "generate: a text must have tokens, got none\n");
+  EXPECT_EQ(error_of("generate " + model_ + " t ''"),
+            "generate: TEXT 2: a text must have tokens, got none\n");
+  const auto of_lines = [&](const std::string& lines) {
+    return xgrad_tests::run_command("printf '" + lines + "' | " XGRAD_PROGRAMS_DIR "/generate " + model_ +
+                                    " --max-new-tokens 1 2>&1")
+        .output;
+  };
+  EXPECT_EQ(of_lines("t\\n\\nt\\n"), "th\ngenerate: input:2: a text must have tokens, got none\n");
+  EXPECT_EQ(of_lines("t\\nXat\\n"),
+            "th\ngenerate: input:2: the text that the model learns has no character \"X\"\n");
   EXPECT_EQ(error_of("generate " + model_ + " t --top-p 1.5", 2),
             "generate: --top-p: must be a number in [0, 1], got 1.5" + help);
+  EXPECT_EQ(error_of("generate " + model_ + " t --typical-p 0", 2),
+            "generate: --typical-p: must be a number in [1e-06, 1], got 0" + help);
+}
+
+TEST_F(GenerationPrograms, OptionsOfDrawingWithoutDrawingAreTold) {
+  const std::string program = "generate " + model_ + " t --max-new-tokens 1 ",
+                    note = ": no effect, as the most probable token is taken; --do-sample draws tokens\n";
+  EXPECT_EQ(error_of(program + "--seed 0 --top-k 3", 0), "--top-k, --seed" + note);
+  EXPECT_EQ(error_of(program + "--greedy --temperature 2", 0), "--temperature" + note);
+  EXPECT_EQ(error_of(program + "--do-sample --temperature 2 --seed 0", 0), "");
+  EXPECT_EQ(error_of(program + "--repetition-penalty 2", 0), "");
 }
 
 TEST_F(GenerationPrograms, PerplexityIsThatOfWindowsWithAStride) {
@@ -188,7 +209,14 @@ TEST(PretrainedGeneration, OptionsOfTheFolderHold) {
   EXPECT_EQ(text(R"({"max_new_tokens": 2})"), "the cat sat on the\n");
   EXPECT_EQ(text(R"({"stop_strings": "mat.", "num_return_sequences": 3})"), "the cat sat on the mat.\n");
   folder.write("model/generation_config.json", R"({"num_beams": 2})");
-  EXPECT_EQ(error_of("generate " + copy + " 'the cat'"), "generate: generate: num_beams must be 1, got 2\n");
+  const ProgramResult beams = run_program("generate " + copy + " 'the cat' 2>&1");
+  EXPECT_EQ(beams.exit_code, 1);
+  EXPECT_EQ(beams.output,
+            "generate: " + config +
+                ": num_beams must be 1, as a text is shown while it is written, got 2; --greedy "
+                "takes 1\n");
+  EXPECT_EQ(output_of("generate " + copy + " 'the cat sat' --greedy --max-new-tokens 2"),
+            "the cat sat on the\n");
 }
 
 TEST(PretrainedGeneration, AFullContextIsAnErrorOrSlides) {
@@ -206,9 +234,6 @@ TEST(PretrainedGeneration, PerplexityIsThatOfTheTokensInWindows) {
   EXPECT_TRUE(whole.starts_with("perplexity 1.")) << whole;
   EXPECT_TRUE(whole.ends_with(" tokens\n")) << whole;
   EXPECT_NE(output_of("perplexity " + llama + " " + path + " --max-length 8"), whole);
-}
-
-}  // namespace generation_programs_test
   const auto tokens = [&](const std::string& text) {
     const std::string line = output_of("perplexity " + llama + " " + folder.write("other", text));
     return std::stol(line.substr(line.rfind(", ") + 2));
@@ -233,3 +258,6 @@ TEST(PretrainedGeneration, ALossThatIsNoNumberIsAnError) {
       run_program("perplexity " + copy + " " + folder.write("text", "the cat sat") + " 2>&1");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.output, "perplexity: " + copy + ": the loss of the text must be a number, got nan\n");
+}
+
+}  // namespace generation_programs_test
