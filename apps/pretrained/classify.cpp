@@ -123,6 +123,8 @@ void classify(const Options& options, const Show& show) {
       const auto part = texts.subspan(begin, std::min(texts_of_a_batch, texts.size() - begin));
       const Batch batch = encoded(tokenizer, options, part, model.config().max_length());
       const Array<float> logits = model(batch).value();
+      if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
+        throw std::runtime_error(options.folder + ": logits must be numbers, got nan");
       for (std::size_t i = 0; i < part.size(); ++i)
         std::puts(show(model.config(), part[i], batch.encodings[i], logits, i).c_str());
     }

@@ -36,6 +36,14 @@ struct Options {
   bool similar = false, json = false, normalize = false, skip_invalid = false;
 };
 
+/// Throws std::runtime_error for nan and infinities, as of damaged weights.
+void check_finite(const Array<float>& vectors, const std::string& model) {
+  const auto wrong = std::ranges::find_if(vectors, [](float number) { return !std::isfinite(number); });
+  if (wrong != vectors.end())
+    throw std::runtime_error(model + ": vectors must be finite, got " +
+                             (std::isnan(*wrong) ? "nan" : std::to_string(*wrong)));
+}
+
 double dot(const Array<float>& vectors, std::size_t i, std::size_t j) {
   double sum = 0;
   for (std::size_t k = 0; k < vectors.shape(1); ++k) sum += double{vectors(i, k)} * double{vectors(j, k)};
@@ -118,6 +126,7 @@ int run(const Options& options) {
     while (gather(source, texts)) continue;
     const Array<float> vectors = embedder(texts, how);
     progress.clear();
+    check_finite(vectors, options.folder);
     if (file) file->append(vectors);
     if (file) file->commit();
     print_cosines(vectors);
@@ -131,6 +140,7 @@ int run(const Options& options) {
       const std::vector<std::string> texts = without_numbers(std::move(numbered));
       const Array<float> vectors = embedder(texts, how);
       progress.clear();
+      check_finite(vectors, options.folder);
       if (file) {
         file->append(vectors);
       } else if (options.json) {

@@ -1,5 +1,6 @@
 // Guesses the words that a mask hides in a text, with a pretrained model
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -82,6 +83,8 @@ int main(int argc, char** argv) {
                                    std::to_string(model.config().max_length()) +
                                    " tokens that the model takes, got " + printable(text));
         const Variable<float> probabilities = softmax(model(batch), 2);
+        if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))
+          throw std::runtime_error(folder + ": probabilities must be numbers, got nan");
         std::printf("%s\n", text.c_str());
         for (std::size_t place = 0; place < encoding.size(); ++place) {
           if (encoding.ids[place] == mask)

@@ -1,7 +1,9 @@
 // Sorts texts by how well they answer a query, with a cross-encoder
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,7 +65,10 @@ int run(const Options& options) {
   for (;;) {
     const std::vector<NumberedText> texts = source.next();
     if (texts.empty()) break;
-    add(best, texts, encoder.rank(options.query, without_numbers(texts), how), options.top);
+    const auto scores = encoder.rank(options.query, without_numbers(texts), how);
+    if (std::ranges::any_of(scores, [](const auto& one) { return std::isnan(one.second); }))
+      throw std::runtime_error(options.folder + ": scores must be numbers, got nan");
+    add(best, texts, scores, options.top);
     done += texts.size();
   }
   progress.clear();

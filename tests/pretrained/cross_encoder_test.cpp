@@ -149,6 +149,17 @@ TEST_F(CrossEncoderTest, RefusesOtherModules) {
             copy_.path("modules.json") + ": [0].type must be Transformer, got \"x.BoW\"");
 }
 
+TEST_F(CrossEncoderTest, AScoreThatIsNoNumberIsAnError) {
+  const std::string weights = copy_.path("model.safetensors");
+  xgrad::StateDict<float> state = xgrad::load_safetensors<float>(weights);
+  for (auto& [name, array] : state) {  // scores of the attention are infinite
+    if (name.find(".query.") != name.npos || name.find(".key.") != name.npos) array *= 1e25F;
+  }
+  xgrad::save_safetensors(state, weights);
+  EXPECT_EQ(xgrad_tests::error_of("rerank " + copy_.path() + " 'my feet' feet"),
+            "rerank: " + copy_.path() + ": scores must be numbers, got nan\n");
+}
+
 TEST_F(CrossEncoderTest, ProgramsTakePairs) {
   const std::string folder = copy_.path();
   const auto encoder = CrossEncoder<float>::from_folder(folder);

@@ -1,6 +1,8 @@
 // tokenize, embed, fill_mask, classify and fine_tune, on the folders of tests/data.
 
 #include <algorithm>
+#include <list>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -105,6 +107,41 @@ TEST(EmbedTest, PrintsAndSavesVectors) {
       "printf 'my shoes\\n' | " XGRAD_PROGRAMS_DIR "/embed " + model_folder("bert_sentence"));
   EXPECT_EQ(std::count(piped.output.begin(), piped.output.end(), '\n'), 1);
   EXPECT_EQ(output_of("embed " + model_folder("bert_sentence") + " </dev/null"), "");
+}
+
+TEST(DamagedWeightsTest, NanIsAnErrorAndNoResult) {
+  std::list<xgrad::Array<float>> arrays;
+  // Large weights of the first layers make infinite scores of the attention, and nan of these.
+  const auto damaged = [&](const std::string& name) {
+    auto copy = std::make_unique<xgrad_tests::FolderCopy>(name);
+    copy->change([&](std::vector<xgrad::TensorView>& tensors) {
+      for (xgrad::TensorView& tensor : tensors) {
+        const auto has = [&](const char* part) { return tensor.name.find(part) != std::string::npos; };
+        if (!has(".query.") && !has(".key.") && !has(".q_lin.") && !has(".k_lin.")) continue;
+        arrays.push_back(xgrad::to_array<float>(tensor));
+        arrays.back() *= 1e25F;
+        tensor = xgrad::view_of(tensor.name, arrays.back());
+      }
+    });
+    return copy;
+  };
+  const xgrad_tests::TemporaryFolder folder;
+  const auto sentence = damaged("bert_sentence"), classifier = damaged("bert_classifier"),
+             tokens = damaged("distilbert_tokens"), masks = damaged("bert_pretraining");
+  const std::string npy = folder.path("vectors.npy");
+  for (const std::string& more :
+       {std::string(), std::string("--json"), std::string("--similar"), "--npy " + npy}) {
+    const ProgramResult result = run_program("embed " + sentence->path() + " 'my shoes' " + more + " 2>&1");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.output, "embed: " + sentence->path() + ": vectors must be finite, got nan\n") << more;
+  }
+  EXPECT_EQ(folder.file_count(), 0u);
+  for (const auto* copy : {&classifier, &tokens}) {
+    EXPECT_EQ(run_program("classify " + (*copy)->path() + " 'my shoes' 2>&1").output,
+              "classify: " + (*copy)->path() + ": logits must be numbers, got nan\n");
+  }
+  EXPECT_EQ(run_program("fill_mask " + masks->path() + " 'my [MASK]' 2>&1 | tail -n 1").output,
+            "fill_mask: " + masks->path() + ": probabilities must be numbers, got nan\n");
 }
 
 TEST(FillMaskTest, PrintsTheMostProbableTokens) {
