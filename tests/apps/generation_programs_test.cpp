@@ -164,6 +164,10 @@ TEST_F(GenerationPrograms, PerplexityIsThatOfWindowsWithAStride) {
   EXPECT_EQ(output_of("perplexity " + model_ + " " + path + " --max-length 6 --stride 5"), expected(6, 5));
   EXPECT_EQ(output_of("perplexity " + model_ + " " + path + " --stride 2"), expected(16, 2));
   EXPECT_NE(expected(16, 8), expected(16, 16));
+  std::string with_cr;
+  for (const char c : text) with_cr += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_EQ(output_of("perplexity " + model_ + " " + folder_->write("cr", with_cr)), expected(16, 8))
+      << "train_gpt reads lines that end with CRLF as others";
 
   EXPECT_EQ(error_of("perplexity " + model_ + " " + path + " --max-length 17"),
             "perplexity: --max-length must be at most 16, as the model's, got 17\n");

@@ -122,6 +122,7 @@ TEST(CheckpointTest, RecordsNothingWithoutNeed) {
   int calls = 0;
   const auto f = [&](const V& at) {
     ++calls;
+    EXPECT_EQ(at.requires_grad(), calls == 2);
     return at * 2.0;
   };
   EXPECT_FALSE(checkpoint(f, constant).requires_grad());

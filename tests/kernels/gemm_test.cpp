@@ -237,4 +237,23 @@ TYPED_TEST(GemmTest, ARowOfFewDoesNotDependOnTheOthers) {
   }
 }
 
+TYPED_TEST(GemmTest, ARowOfFewIsNotTouchedByNanBehindIt) {
+  using T = TypeParam;
+  constexpr std::size_t rows = 8, n = 517, k = 301;
+  for (const unsigned flags : {0U, 2U}) {
+    LargeProduct<T> product(rows, n, k, flags);
+    const auto first_row = [&] {
+      const xgrad::kernels::Matrix<const T> a(product.a.data(), rows, k, product.lda()),
+          b(product.b.data(), k, n, product.ldb(), product.trans_b);
+      std::vector<T> c(rows * n);
+      xgrad::kernels::gemm<T>(1, a, b, 0, {c.data(), rows, n});
+      c.resize(n);
+      return c;
+    };
+    const std::vector<T> expected = first_row();
+    std::fill_n(product.a.begin() + k, product.lda(), std::numeric_limits<T>::quiet_NaN());
+    EXPECT_EQ(first_row(), expected) << "flags " << flags;
+  }
+}
+
 }  // namespace gemm_test

@@ -23,7 +23,12 @@ class SavedText : public LanguageModel {
  public:
   explicit SavedText(const std::string& path) : model_(TextModel::load(path)) {}
 
-  std::vector<std::int64_t> ids(const std::string& text) const override { return model_.tokens().ids(text); }
+  std::vector<std::int64_t> ids(const std::string& text) const override {
+    std::string read;  // as train_gpt reads a text: lines end with LF
+    for (std::size_t i = 0; i < text.size(); ++i)
+      if (text.compare(i, 2, "\r\n") != 0) read += text[i];
+    return model_.tokens().ids(read);
+  }
 
   std::optional<std::size_t> max_length() const override { return model_.model().config().max_len; }
 

@@ -477,6 +477,12 @@ TEST(LossesTest, LogarithmsOfProbabilitiesAreAtLeastMinusOneHundred) {
     EXPECT_EQ(slope(2), 0);
     EXPECT_EQ(slope(3), 0);
   }
+  const Variable<float> wanted(target.value(), true);
+  const Array<float> of_target =
+      grad(binary_cross_entropy(p, wanted, {.reduction = xgrad::Reduction::sum}), {wanted})[0].value();
+  EXPECT_EQ(of_target(0), 100);
+  EXPECT_EQ(of_target(1), -100);
+  EXPECT_FLOAT_EQ(of_target(4), 69.0775527898F);
 }
 
 }  // namespace xgrad_tests::losses_rows

@@ -60,11 +60,11 @@ TEST(PreluTest, OneWeightMayHaveNoAxis) {
 }
 
 TEST(PreluTest, ZeroIsNegativeAndAnInfinityLeavesNoNan) {
-  const Variable<float> x(Array<float>{0, inf, -2}, true), weight(Array<float>{0}, true);
+  const Variable<float> x(Array<float>{0, inf, -2}, true), weight(Array<float>{2}, true);
   const Variable<float> y = prelu(x, weight);
-  EXPECT_EQ(y.value(), (Array<float>{0, inf, 0}));
+  EXPECT_EQ(y.value(), (Array<float>{0, inf, -4}));
   y.backward(Variable<float>(Array<float>{3, 5, 7}));
-  EXPECT_EQ(x.grad().value(), (Array<float>{0, 5, 0}));
+  EXPECT_EQ(x.grad().value(), (Array<float>{6, 5, 14}));
   EXPECT_EQ(weight.grad().value(), (Array<float>{-14}));
 }
 

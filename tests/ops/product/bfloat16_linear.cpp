@@ -1,6 +1,7 @@
 // What there is to test of bfloat16_linear.
 #include <xgrad/ops/product/bfloat16_linear.hpp>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -87,6 +88,7 @@ TEST(Bfloat16WeightTest, RoundsToTheNearestAndKeepsWhatFits) {
   EXPECT_EQ(rounded(-1.003907F), -1.0078125F);  // beyond the tie
   EXPECT_EQ(rounded(std::numeric_limits<float>::max()), inf);
   EXPECT_TRUE(std::isnan(rounded(nan)));
+  EXPECT_TRUE(std::isnan(rounded(std::bit_cast<float>(0x7fffffffU)))) << "which would be rounded to -0";
   const std::vector<std::uint16_t> bits{0x3f80, 0xc000, 0x7f80, 0x0001};
   const Bfloat16Weight weight(bits, {2, 2});
   EXPECT_EQ(weight.floats(), (Array<float>{{1, -2}, {inf, 9.18354962e-41F}}));

@@ -324,8 +324,8 @@ const Draws draws{{"searchsorted", draw_searchsorted},        {"unique", draw_un
 /// Of few different numbers, some of them nan and infinite.
 template <class T>
 Array<T> with_ties(const Shape& shape) {
-  const Ids chosen = scattered_ids(shape, 7);
-  const T numbers[] = {0, -T{0}, 1, -2, nan, inf, -inf};
+  const T numbers[] = {0, -T{0}, 1, -2, nan, std::copysign(T{nan}, T{-1}), inf, -inf};
+  const Ids chosen = scattered_ids(shape, std::size(numbers));
   Array<T> x = Array<T>::from_shape(shape);
   for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = numbers[chosen.data()[i]];
   return x;
