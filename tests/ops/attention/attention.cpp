@@ -90,15 +90,16 @@ TEST(AttentionTest, AQueryThatMayAttendToNothingGetsZerosAndZeroGradients) {
   }
 }
 
-/// The third query sees the keys from 1 on, the fifth none of the three.
+/// The third query sees the keys from 1 on, the fifth, which is nan, none of the three.
 TEST(AttentionTest, AQueryBeyondTheWindowGetsZerosAndZeroGradients) {
-  const Variable<float> q(Array<float>(Shape{5, 2}, 1.0F), true), k(Array<float>(Shape{3, 2}, 1.0F), true),
-      v(Array<float>{{2, 4}, {6, 8}, {10, 12}}, true);
+  const Variable<float> q(Array<float>{{1, 1}, {1, 1}, {1, 1}, {1, 1}, {nan, nan}}, true),
+      k(Array<float>(Shape{3, 2}, 1.0F), true), v(Array<float>{{2, 4}, {6, 8}, {10, 12}}, true);
   const Variable<float> y = scaled_dot_product_attention(q, k, v, {}, {.window_left = 1, .window_right = 0});
   EXPECT_EQ(y.value(), (Array<float>{{2, 4}, {4, 6}, {8, 10}, {10, 12}, {0, 0}}));
   y.backward(Variable<float>(Array<float>(Shape{5, 2}, 1.0F)));
   EXPECT_EQ(q.grad().value(), (Array<float>(Shape{5, 2}, 0.0F)));
   EXPECT_EQ(v.grad().value(), (Array<float>{{1.5, 1.5}, {1, 1}, {1.5, 1.5}}));
+  for (const float number : k.grad().value()) EXPECT_TRUE(std::isfinite(number));
 }
 
 TEST(AttentionTest, NanInAMaskedKeyStaysOut) {
