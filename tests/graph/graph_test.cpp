@@ -15,6 +15,7 @@
 #include <xgrad/autograd/checkpoint.hpp>
 #include <xgrad/autograd/grad_each.hpp>
 #include <xgrad/autograd/gradcheck.hpp>
+#include <xgrad/base/random.hpp>
 #include <xgrad/graph/detail/leaf.hpp>
 #include <xgrad/graph/kernel_backward.hpp>
 #include <xgrad/graph/record_many.hpp>

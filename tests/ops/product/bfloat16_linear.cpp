@@ -8,8 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/random.hpp>
 #include <xgrad/ops/product/linear.hpp>
 
+#include "../../difference.hpp"
 #include "../common/call.hpp"
 #include "../common/draw.hpp"
 #include "../common/expect_near.hpp"
@@ -102,6 +104,19 @@ TEST(Bfloat16WeightTest, RoundsToTheNearestAndKeepsWhatFits) {
               Bfloat16Weight(Array<float>{1, 2});
             }),
             "Bfloat16Weight: weight must be (out, in), got (2)");
+}
+
+/// More than a million numbers become floats in blocks.
+TEST(Bfloat16LinearTest, ALargeWeightIsThatOfItsFloats) {
+  xgrad::manual_seed(1);
+  const Bfloat16Weight weight(xgrad::normal<float>({300001, 4}));
+  const Variable<float> floats(weight.floats()), x(xgrad::normal<float>({9, 4}), true);
+  const Variable<float> got = bfloat16_linear(x, weight), want = linear(x, floats);
+  EXPECT_LT(relative_difference(got.value(), want.value()), 1e-5);
+  const Variable<float> seed(xgrad::normal<float>(want.shape()));
+  EXPECT_LT(relative_difference(grad(got, {x}, {.seed = seed})[0].value(),
+                                grad(want, {x}, {.seed = seed})[0].value()),
+            1e-4);
 }
 
 /// Each row's result has the same bits beside any other rows.
