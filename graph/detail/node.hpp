@@ -26,7 +26,8 @@ class Needs {
   const Shape& shape(std::size_t input) const noexcept { return *shapes_[input]; }
 
   /// The sum of the gradients that the input got so far: a backward whose own gradient is mostly zeros adds
-  /// to it and returns an undefined one. Null if there is none yet, or if it must not change.
+  /// to it, with the bits of sum + gradient, and returns an undefined one. Null if there is none yet, or if
+  /// it must not change.
   template <class T>
   T* sum(std::size_t input) const noexcept;
 

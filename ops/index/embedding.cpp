@@ -1,5 +1,9 @@
 #include "embedding.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "../../graph/record.hpp"
 #include "../../kernels/index/embedding.hpp"
 #include "../../kernels/pointwise/binary.hpp"
@@ -24,6 +28,22 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
 template <class T>
 void add_rows(const Ids& ids, const Variable<T>& dy, T* dweight) {
   kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dy.shape().back()}, ids.data(), dweight);
+}
+
+/// sum[ids[i]] += dy[i]. The rows of an id are added up first, so that the bits are those of sum +
+/// embedding_grad.
+template <class T>
+void add_to_sum(const Ids& ids, const Variable<T>& dy, T* sum) {
+  std::vector<std::int64_t> distinct(ids.begin(), ids.end());
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  Ids places = ids;
+  for (std::int64_t& id : places) id = std::ranges::lower_bound(distinct, id) - distinct.begin();
+  Variable<T> rows = detail::empty<T>(Shape{distinct.size(), dy.shape().back()});
+  kernels::fill(T{0}, detail::data(rows), rows.size());
+  add_rows(places, dy, detail::data(rows));
+  kernels::scatter_add_rows<T>({detail::data(std::as_const(rows)), distinct.size(), dy.shape().back()},
+                               distinct.data(), sum);
 }
 
 /// dweight (vocabulary, D), dweight[ids[i]] += dy[i], the padding row 0. It is linear in dy: its gradient is
@@ -61,7 +81,7 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
                    [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
                      T* const sum = padding == no_padding ? needs.sum<T>(0) : nullptr;
                      if (sum != nullptr) {
-                       add_rows(ids, dy, sum);
+                       add_to_sum(ids, dy, sum);
                        return {};
                      }
                      return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/random.hpp>
+#include <xgrad/graph/watch.hpp>
+#include <xgrad/ops/loss/linear_cross_entropy.hpp>
 #include <xgrad/ops/pointwise/masked_fill.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
@@ -178,6 +181,23 @@ TEST(EmbeddingTest, AddsToTheGradientOfOtherUses) {
   const auto padded = embedding(Ids{2, 0, 2}, weight, {.padding_idx = 0});
   EXPECT_EQ(grad(sum(padded) + sum(weight * weight), {weight})[0].value(),
             (Array<float>{{2, 4}, {6, 8}, {12, 14}}));
+}
+
+/// Neither a watcher nor a graph that is kept, where the part is held elsewhere, changes a bit.
+TEST(EmbeddingTest, GradientsOfATiedTableHaveTheSameBitsHoweverTheyAreAdded) {
+  struct Nothing : xgrad::Watcher {};
+  xgrad::manual_seed(1);
+  const Variable<float> table(xgrad::normal<float>({50, 7}), true);
+  const Ids ids = xgrad::randint(0, 50, {400}), targets = xgrad::randint(0, 50, {400});
+  const auto gradient = [&](bool retain_graph) {
+    const Variable<float> hidden = embedding(ids, table);
+    return grad(linear_cross_entropy(hidden, table, targets), {table}, {.retain_graph = retain_graph})[0]
+        .value();
+  };
+  const Array<float> expected = gradient(false);
+  EXPECT_EQ(gradient(true), expected);
+  const Nothing watcher;
+  EXPECT_EQ(gradient(false), expected);
 }
 
 }  // namespace xgrad_tests::embedding_rows
