@@ -35,10 +35,12 @@ void add_rows(const Ids& ids, const Variable<T>& dy, T* dweight) {
 template <class T>
 void add_to_sum(const Ids& ids, const Variable<T>& dy, T* sum) {
   std::vector<std::int64_t> distinct(ids.begin(), ids.end());
-  std::ranges::sort(distinct);
+  std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   Ids places = ids;
-  for (std::int64_t& id : places) id = std::ranges::lower_bound(distinct, id) - distinct.begin();
+  for (std::int64_t& id : places) {
+    id = std::lower_bound(distinct.begin(), distinct.end(), id) - distinct.begin();
+  }
   Variable<T> rows = detail::empty<T>(Shape{distinct.size(), dy.shape().back()});
   kernels::fill(T{0}, detail::data(rows), rows.size());
   add_rows(places, dy, detail::data(rows));
