@@ -3,10 +3,10 @@
 #include "../base/error.hpp"
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/causal_family.hpp"
-#include "detail/config_file.hpp"
+#include "detail/config/config_file.hpp"
+#include "detail/config/rotary_fields.hpp"
 #include "detail/family.hpp"
-#include "detail/gguf_model.hpp"
-#include "detail/rotary_fields.hpp"
+#include "detail/gguf/gguf_model.hpp"
 
 namespace xgrad::pretrained {
 namespace {

@@ -6,7 +6,7 @@
 #include "../ops/loss/linear_cross_entropy.hpp"
 #include "../ops/product/linear.hpp"
 #include "../ops/reduce/reductions.hpp"
-#include "detail/assembled.hpp"
+#include "detail/bodies/assembled.hpp"
 #include "detail/causal_family.hpp"
 #include "detail/head_losses.hpp"
 

@@ -9,9 +9,9 @@
 #include "../base/error.hpp"
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/causal_family.hpp"
-#include "detail/config_file.hpp"
+#include "detail/config/config_file.hpp"
+#include "detail/config/quantization.hpp"
 #include "detail/family.hpp"
-#include "detail/quantization.hpp"
 
 namespace xgrad::pretrained {
 namespace {

@@ -7,10 +7,10 @@
 #include "../graph/grad_mode.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "batch.hpp"
-#include "detail/json.hpp"
-#include "detail/named_function.hpp"
+#include "detail/config/json.hpp"
+#include "detail/config/named_function.hpp"
+#include "detail/config/text_options.hpp"
 #include "detail/similar_lengths.hpp"
-#include "detail/text_options.hpp"
 
 namespace xgrad::pretrained {
 

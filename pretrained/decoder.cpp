@@ -9,8 +9,8 @@
 #include "../graph/grad_mode.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "../ops/shape/shapes.hpp"
-#include "detail/causal_body.hpp"
-#include "detail/halves.hpp"
+#include "detail/bodies/causal_body.hpp"
+#include "detail/weights/halves.hpp"
 
 namespace xgrad::pretrained {
 namespace {

@@ -1,6 +1,6 @@
 #include "load_tokenizer.hpp"
 
-#include "detail/gguf_model.hpp"
+#include "detail/gguf/gguf_model.hpp"
 
 namespace xgrad::pretrained {
 

@@ -13,9 +13,9 @@
 #include "../files/safetensors.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "causal_config.hpp"
+#include "detail/config/quantization.hpp"
 #include "detail/family.hpp"
-#include "detail/quantization.hpp"
-#include "detail/weights.hpp"
+#include "detail/weights/weights.hpp"
 
 namespace xgrad::pretrained {
 namespace {

@@ -8,10 +8,10 @@
 #include "../graph/grad_mode.hpp"
 #include "../ops/index/indexing.hpp"
 #include "batch.hpp"
-#include "detail/folder_digest.hpp"
+#include "detail/config/text_options.hpp"
 #include "detail/sentence_modules.hpp"
 #include "detail/similar_lengths.hpp"
-#include "detail/text_options.hpp"
+#include "detail/weights/folder_digest.hpp"
 
 namespace xgrad::pretrained {
 

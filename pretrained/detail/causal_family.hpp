@@ -1,8 +1,9 @@
 #pragma once
 
 #include "../causal_config.hpp"
-#include "fields.hpp"
-#include "stored_as.hpp"
+#include "config/fields.hpp"
+#include "gguf/gguf_fields.hpp"
+#include "weights/stored_as.hpp"
 
 // Not installed: what a family of decoders says of itself, in a file of pretrained/families/.
 namespace xgrad::pretrained::detail {
@@ -65,6 +66,8 @@ struct CausalFamilyInfo {
   void (*defaults)(CausalConfig&) = nullptr;
   /// Names the fields beside those that all families have.
   void (*fields)(Fields&, CausalConfig&) = nullptr;
+  /// Adds to a config.json what a GGUF file says, but for tokens; null if these files are not read.
+  void (*gguf_fields)(const GgufFields&, nlohmann::json&) = nullptr;
 };
 
 const CausalFamilyInfo& info_of(CausalFamily family);
@@ -80,6 +83,8 @@ extern const CausalFamilyInfo gpt2, llama, mistral, qwen2, qwen3;
 
 /// The sizes, the function, eps, dropout and rotary positions by Llama's names.
 void llama_fields(Fields& fields, CausalConfig& config);
+/// The same of a GGUF file.
+void llama_gguf_fields(const GgufFields& file, nlohmann::json& config);
 /// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen has them.
 void qwen_window_fields(Fields& fields, CausalConfig& config);
 

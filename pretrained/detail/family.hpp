@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "body.hpp"
-#include "fields.hpp"
-#include "stored_as.hpp"
+#include "bodies/body.hpp"
+#include "config/fields.hpp"
+#include "weights/stored_as.hpp"
 
 // Not installed: what a family of encoders says of itself, in a file of pretrained/families/.
 namespace xgrad::pretrained::detail {

@@ -11,9 +11,9 @@
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/reduce/reductions.hpp"
-#include "json.hpp"
-#include "named_function.hpp"
-#include "weight_files.hpp"
+#include "config/json.hpp"
+#include "config/named_function.hpp"
+#include "weights/weight_files.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "../../models/module.hpp"
 #include "../pooling.hpp"
-#include "named_function.hpp"
+#include "config/named_function.hpp"
 
 // Not installed: the files of a folder of sentence-transformers.
 

@@ -1,4 +1,4 @@
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // ALBERT (Lan et al. 2020, arXiv:1909.11942): narrow embeddings, and a few groups of blocks that are used
 // again and again.

@@ -1,4 +1,4 @@
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // BERT (Devlin et al. 2019, arXiv:1810.04805), whose layout MiniLM, bge, e5 and gte have.
 namespace xgrad::pretrained::detail {

@@ -1,6 +1,6 @@
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/shape/shapes.hpp"
-#include "../detail/deberta_body.hpp"
+#include "../detail/bodies/deberta_body.hpp"
 
 // DeBERTa (He et al. 2020, arXiv:2006.03654): BERT's blocks, and scores of contents with relative positions.
 namespace xgrad::pretrained::detail {

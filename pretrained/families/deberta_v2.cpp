@@ -1,4 +1,4 @@
-#include "../detail/deberta_body.hpp"
+#include "../detail/bodies/deberta_body.hpp"
 
 // DeBERTa v2 and v3 (He et al. 2021, arXiv:2111.09543): buckets of distances, whose positions may go through
 // the projections of contents, and a convolution beside the first layer.

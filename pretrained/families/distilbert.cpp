@@ -1,4 +1,4 @@
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // DistilBERT (Sanh et al. 2019, arXiv:1910.01108): BERT without types and pooler, half the layers, and names
 // of its own. It does not drop the output of attention.

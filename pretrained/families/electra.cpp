@@ -1,4 +1,4 @@
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // ELECTRA (Clark et al. 2020, arXiv:2003.10555): BERT without a pooler, whose embeddings may be narrower than
 // its layers.

@@ -1,7 +1,7 @@
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
+#include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
-#include "../detail/rotary_fields.hpp"
 
 // EuroBERT (Boizard et al. 2025, arXiv:2503.05500): Llama's blocks without a causal mask. Norms by the mean
 // square, rotary positions, fewer heads of keys and values, a gated feed-forward network.

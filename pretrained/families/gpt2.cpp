@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "../detail/causal_family.hpp"
 #include "../detail/family.hpp"
 
@@ -77,6 +79,15 @@ void gpt2_fields(Fields& fields, CausalConfig& config) {
                  "predict_special_tokens"});
 }
 
+void gpt2_gguf_fields(const GgufFields& file, nlohmann::json& config) {
+  config.update({{"n_positions", file.size("context_length")},
+                 {"n_embd", file.size("embedding_length")},
+                 {"n_inner", file.size("feed_forward_length")},
+                 {"n_layer", file.layers()},
+                 {"n_head", file.size("attention.head_count")},
+                 {"layer_norm_epsilon", file.at("attention.layer_norm_epsilon").number()}});
+}
+
 }  // namespace
 
 const CausalFamilyInfo gpt2{
@@ -105,6 +116,7 @@ const CausalFamilyInfo gpt2{
           config.bos_token_id = 50256;
           config.eos_token_ids = {50256};
         },
-    .fields = gpt2_fields};
+    .fields = gpt2_fields,
+    .gguf_fields = gpt2_gguf_fields};
 
 }  // namespace xgrad::pretrained::detail

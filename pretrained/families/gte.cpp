@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "../detail/bert_body.hpp"
-#include "../detail/rotary_fields.hpp"
+#include "../detail/bodies/bert_body.hpp"
+#include "../detail/config/rotary_fields.hpp"
 
 // GTE (Zhang et al. 2024, arXiv:2407.19669): BERT's blocks with rotary positions and a gated feed-forward
 // network. Its models on the hub were written by code beside them, which names the family "new".

@@ -1,5 +1,5 @@
-#include "../detail/bert_body.hpp"
-#include "../detail/rotary_fields.hpp"
+#include "../detail/bodies/bert_body.hpp"
+#include "../detail/config/rotary_fields.hpp"
 
 // Jina Embeddings v3 (Sturua et al. 2024, arXiv:2409.10173): XLM-RoBERTa's blocks and heads with rotary
 // positions.

@@ -1,10 +1,13 @@
+#include <nlohmann/json.hpp>
+
 #include "../detail/causal_family.hpp"
+#include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
-#include "../detail/rotary_fields.hpp"
 
 // Llama (Touvron et al. 2023, arXiv:2302.13971): norms by the mean square, rotary positions, a gated
 // feed-forward network, from its second version on fewer heads of keys and values.
 namespace xgrad::pretrained::detail {
+
 void llama_fields(Fields& fields, CausalConfig& config) {
   fields.size("hidden_size", config.hidden_size);
   fields.size("intermediate_size", config.intermediate_size);
@@ -27,6 +30,23 @@ void llama_fields(Fields& fields, CausalConfig& config) {
   write_rotary(fields, *config.rotary);
 }
 
+void llama_gguf_fields(const GgufFields& file, nlohmann::json& config) {
+  const std::int64_t hidden = file.size("embedding_length"), heads = file.size("attention.head_count");
+  const std::int64_t head = file.size_or("attention.key_length", hidden / heads);
+  for (const char* const key : {"attention.value_length", "rope.dimension_count"}) {
+    if (file.size_or(key, head) != head) file.at(key).refuse("the size of a head, " + std::to_string(head));
+  }
+  config.update({{"max_position_embeddings", file.size("context_length")},
+                 {"hidden_size", hidden},
+                 {"intermediate_size", file.size("feed_forward_length")},
+                 {"num_hidden_layers", file.layers()},
+                 {"num_attention_heads", heads},
+                 {"num_key_value_heads", file.size_or("attention.head_count_kv", heads)},
+                 {"head_dim", head},
+                 {"rms_norm_eps", file.at("attention.layer_norm_rms_epsilon").number()},
+                 {"rope_parameters", file.rotary(static_cast<std::size_t>(head))}});
+}
+
 const CausalFamilyInfo llama{.family = CausalFamily::llama,
                              .model_type = "llama",
                              .class_name = "Llama",
@@ -47,6 +67,12 @@ const CausalFamilyInfo llama{.family = CausalFamily::llama,
                                    fields.must_be("rope_interleaved", false,
                                                   "transformers rotates halves of heads");
                                    fields.ignore({"is_llama_config"});
+                                 },
+                             .gguf_fields =
+                                 [](const GgufFields& file, nlohmann::json& config) {
+                                   llama_gguf_fields(file, config);
+                                   config["attention_bias"] = file.has_tensor("blk.0.attn_q.bias");
+                                   config["mlp_bias"] = file.has_tensor("blk.0.ffn_up.bias");
                                  }};
 
 }  // namespace xgrad::pretrained::detail

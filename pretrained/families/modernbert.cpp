@@ -1,8 +1,8 @@
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/shape/shapes.hpp"
+#include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
-#include "../detail/rotary_fields.hpp"
 
 // ModernBERT (Warner et al. 2024, arXiv:2412.13663): norms in front of attention and a gated feed-forward
 // network, rotary positions, and layers that look at near tokens only.

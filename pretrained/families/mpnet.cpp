@@ -1,5 +1,5 @@
 #include "../../models/relative_positions.hpp"
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // MPNet (Song et al. 2020, arXiv:2004.09297): BERT's blocks, RoBERTa's positions, and a bias of the scores by
 // distance, which all layers share.

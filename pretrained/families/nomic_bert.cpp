@@ -1,5 +1,5 @@
-#include "../detail/bert_body.hpp"
-#include "../detail/rotary_fields.hpp"
+#include "../detail/bodies/bert_body.hpp"
+#include "../detail/config/rotary_fields.hpp"
 
 // Nomic BERT (Nussbaum et al. 2024, arXiv:2402.01613): BERT's blocks with rotary positions, a gated
 // feed-forward network and no biases.

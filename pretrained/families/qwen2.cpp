@@ -57,6 +57,7 @@ const CausalFamilyInfo qwen2{.family = CausalFamily::qwen2,
                                    llama_fields(fields, config);
                                    qwen_window_fields(fields, config);
                                    fields.must_be("use_mrope", false, "texts alone are supported");
-                                 }};
+                                 },
+                             .gguf_fields = llama_gguf_fields};
 
 }  // namespace xgrad::pretrained::detail

@@ -1,4 +1,4 @@
-#include "../detail/bert_body.hpp"
+#include "../detail/bodies/bert_body.hpp"
 
 // RoBERTa (Liu et al. 2019, arXiv:1907.11692) and those that differ in their texts and tokens alone:
 // XLM-RoBERTa (Conneau et al. 2020, arXiv:1911.02116) and CamemBERT (Martin et al. 2020, arXiv:1911.03894).

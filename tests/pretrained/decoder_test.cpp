@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/pretrained.hpp>
-#include <xgrad/pretrained/detail/halves.hpp>
-#include <xgrad/pretrained/detail/stored_as.hpp>
+#include <xgrad/pretrained/detail/weights/halves.hpp>
+#include <xgrad/pretrained/detail/weights/stored_as.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../difference.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/pretrained.hpp>
-#include <xgrad/pretrained/detail/body.hpp>
+#include <xgrad/pretrained/detail/bodies/body.hpp>
 #include <xgrad/pretrained/detail/likely_family.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "../../../models/embedding.hpp"
+#include "../../../models/rms_norm.hpp"
+#include "../../../ops/pointwise/dropout.hpp"
+#include "../weights/weights.hpp"
+
+// Not installed: modules that are put together from the weights of a folder.
+namespace xgrad::pretrained::detail {
+
+/// Where a module's parameters come from: names that begin with `prefix`, "encoder.layer.0.".
+struct From {
+  Weights& weights;
+  std::string prefix;
+  Part part = Part::encoder;
+
+  From below(const std::string& name) const { return {weights, prefix + name + ".", part}; }
+};
+
+struct LinearForm {
+  std::size_t in, out;
+  bool bias = true;
+};
+
+/// Layers of the parameters under a name.
+template <class T>
+Linear<T> take_linear(const From& from, const std::string& name, const LinearForm& form) {
+  const std::string full = from.prefix + name;
+  const auto bias = [&]() -> std::optional<Array<T>> {
+    if (!form.bias) return std::nullopt;
+    return from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    if (auto integers = from.weights.take_integers(full + ".weight", {form.out, form.in}, from.part))
+      return Linear<T>(std::move(*integers), bias());
+  }
+  if (auto halves = from.weights.take_bfloat16(full + ".weight", {form.out, form.in}))
+    return Linear<T>(std::move(*halves), bias());
+  Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
+  return Linear<T>(std::move(weight), bias());
+}
+
+template <class T>
+LayerNorm<T> take_norm(const From& from, const std::string& name, std::size_t size, double eps,
+                       bool has_bias = true) {
+  const std::string full = from.prefix + name;
+  Array<T> weight = from.weights.take<T>(full + ".weight", {size}, Start::ones, from.part);
+  std::optional<Array<T>> bias;
+  if (has_bias) bias = from.weights.take<T>(full + ".bias", {size}, Start::zeros, from.part);
+  return LayerNorm<T>(std::move(weight), std::move(bias), eps);
+}
+
+enum class NormKind { layer, rms };
+
+/// A LayerNorm or an RMSNorm.
+template <class T>
+class EitherNorm {
+ public:
+  EitherNorm(LayerNorm<T> norm) : norm_(std::move(norm)) {}
+  EitherNorm(RMSNorm<T> norm) : norm_(std::move(norm)) {}
+
+  Variable<T> operator()(const Variable<T>& x) const {
+    return std::visit([&](const auto& norm) { return norm(x); }, norm_);
+  }
+
+ private:
+  std::variant<LayerNorm<T>, RMSNorm<T>> norm_;
+};
+
+/// Base class of such modules: each call takes the parameters of a part and declares it under its name.
+template <class T>
+class Assembled : public Module<T> {
+ protected:
+  explicit Assembled(std::string type) : Module<T>(std::move(type)) {}
+
+  Linear<T> linear(const From& from, const std::string& name, const LinearForm& form) {
+    return this->child(name, take_linear<T>(from, name, form));
+  }
+
+  LayerNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps,
+                    bool has_bias = true) {
+    return this->child(name, take_norm<T>(from, name, size, eps, has_bias));
+  }
+
+  RMSNorm<T> rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
+    Array<T> weight = from.weights.take<T>(from.prefix + name + ".weight", {size}, Start::ones, from.part);
+    return this->child(name, RMSNorm<T>(std::move(weight), eps));
+  }
+
+  EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind) {
+    if (kind == NormKind::rms) return rms_norm(from, name, size, eps);
+    return norm(from, name, size, eps);
+  }
+
+  Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
+                         std::optional<std::int64_t> padding = {}) {
+    const std::string full = from.prefix + name + ".weight";
+    if (auto halves = from.weights.take_bfloat16(full, {count, size}))
+      return this->child(name, Embedding<T>(std::move(*halves)));
+    Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
+    return this->child(name, Embedding<T>(std::move(weight), {.padding_idx = padding}));
+  }
+
+  /// Dropout in training.
+  Variable<T> drop(const Variable<T>& x, double probability) const {
+    return xgrad::detail::dropout_if_training(x, probability, this->training());
+  }
+};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <span>
+
+#include "../../../models/key_value_cache.hpp"
+#include "../../causal_config.hpp"
+#include "../causal_family.hpp"
+#include "body.hpp"
+
+// Not installed: the body of all families of decoders.
+namespace xgrad::pretrained::detail {
+
+/// New tokens of several sequences, one after the other, and what their sequences have before them.
+template <class T>
+struct CachedRows {
+  std::span<const std::size_t> lengths;  ///< how many tokens of each
+  std::span<KeyValueCache<T>> caches;
+};
+
+/// A forward pass: of a batch (batch, length), or of rows (1, rows) with caches.
+template <class T>
+struct CausalPass {
+  const EncoderCall<T>& call;
+  const RotaryTables<T>* rotary = nullptr;
+  const CachedRows<T>* cached = nullptr;
+  bool checkpoints = false;  ///< the backward calls the layers again
+};
+
+/// y = x + drop(out(attention(norm1(x)))), z = y + drop(mlp(norm2(y))), where each token attends to itself
+/// and those before it, in heads whose queries and keys may have norms and are rotated.
+template <class T>
+class CausalBlock : public Assembled<T> {
+ public:
+  CausalBlock(const CausalConfig& config, const From& from, std::size_t number);
+
+  Variable<T> operator()(const CausalPass<T>& pass, const Variable<T>& x) const;
+
+ private:
+  Variable<T> attention(const CausalPass<T>& pass, const Variable<T>& x) const;
+  /// Each head of x by a norm of its own.
+  Variable<T> head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const;
+
+  CausalConfig config_;
+  std::size_t number_;
+  EitherNorm<T> norm1_;
+  Linear<T> query_, key_, value_, out_;
+  std::optional<RMSNorm<T>> query_norm_, key_norm_;
+  EitherNorm<T> norm2_;
+  std::optional<Linear<T>> gate_;
+  Linear<T> up_, down_;
+};
+
+/// What runs between ids and hidden states: embeddings, blocks and a last norm. Its parameters have the names
+/// of Hugging Face's class without a head, but for those that files have in one matrix.
+template <class T>
+class CausalBody : public Assembled<T> {
+ public:
+  CausalBody(const CausalConfig& config, Weights& weights);
+
+  /// The last hidden states (batch, length, size); keeps those of the embeddings and of each layer but the
+  /// last. With `checkpoints`, the graph keeps nothing of a layer but what it gets.
+  Variable<T> operator()(const EncoderCall<T>& call, bool checkpoints) const;
+
+  /// The last hidden states (1, rows, size) of new tokens (1, rows).
+  Variable<T> operator()(const Ids& ids, const CachedRows<T>& cached) const;
+
+  const Embedding<T>& words() const { return words_; }
+
+  /// The names of what comes before the layers, and of layer i, for freezing.
+  std::vector<std::string> embedding_names() const;
+  std::string layer_name(std::size_t i) const;
+
+ private:
+  Variable<T> embed(const Ids& ids, const Ids& positions) const;
+  Variable<T> layers(const CausalPass<T>& pass, Variable<T> x) const;
+  /// layer(pass, x) for a backward that calls the layer again.
+  Variable<T> checkpointed(const CausalBlock<T>& layer, const CausalPass<T>& pass,
+                           const Variable<T>& x) const;
+
+  CausalConfig config_;
+  Embedding<T> words_;
+  std::optional<Embedding<T>> positions_;
+  std::vector<CausalBlock<T>> layers_;
+  std::optional<EitherNorm<T>> last_norm_;  // declared behind the layers, as in files
+  std::optional<RotaryPositions<T>> rotary_;
+};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <cmath>
+
+#include "../../../models/relative_positions.hpp"
+#include "../../../ops/index/indexing.hpp"
+#include "bert_body.hpp"
+
+// Not installed: what DeBERTa (He et al. 2020, arXiv:2006.03654) and its second version share.
+namespace xgrad::pretrained::detail {
+
+struct DebertaOptions : FamilyOptions {
+  bool relative_attention = false, position_biased_input = true, legacy = true;
+  bool c2p = false, p2c = false;  // scores of contents with positions, and of positions with contents
+  std::size_t max_relative_positions = 0;  // 0: max_position_embeddings
+  double pooler_dropout = 0;
+  HiddenAct pooler_act = HiddenAct::gelu;
+  // of the second version
+  std::size_t position_buckets = 0;  // of a direction; 0: each distance is one
+  bool share_att_key = false, norm_rel_ebd = false;
+  std::size_t conv_kernel_size = 0, conv_groups = 1;  // 0: no convolution
+  HiddenAct conv_act = HiddenAct::tanh;
+
+  std::size_t max_distance(const Config& config) const;
+  /// Half of the table's rows.
+  std::size_t span(const Config& config) const {
+    return position_buckets > 0 ? position_buckets : max_distance(config);
+  }
+};
+
+void deberta_defaults(Config& config);
+/// The fields of both versions.
+void deberta_fields(Fields& fields, Config& config, DebertaOptions& options);
+/// A size that is none if it is below 1.
+void size_or_none(Fields& fields, const char* name, std::size_t& size);
+std::string deberta_rule(const Config& config);
+TransformForm deberta_prediction(const Config& config);
+SequenceForm deberta_sequences(const Config& config);
+TokenForm deberta_tokens(const Config& config);
+
+/// How the layers of one call see positions.
+template <class T>
+struct DisentangledSight {
+  Variable<T> table;                 ///< of relative positions, undefined without any
+  std::size_t first = 0, count = 0;  ///< the rows of the table that the call needs
+  Ids rows = {};                     ///< (length, length), among those
+  std::optional<Mask> padding = {};  ///< (batch, 1, length, 1), true for padding; absent without any
+
+  DisentangledSight(const EncoderCall<T>& call, const Config& config, Variable<T> table);
+};
+
+/// What a layer projects its input and the rows of the table to; positions may be undefined.
+template <class T>
+struct Disentangled {
+  Variable<T> queries, keys, values, pos_k, pos_q;
+};
+
+/// Attention with disentangled scores. A query of padding sees all keys alike, as in Hugging Face.
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const DisentangledSight<T>& sight, const Disentangled<T>& from,
+                   AttentionOptions options);
+
+/// A layer whose Projections(config, From), of parameters below "attention.self", make a Disentangled of its
+/// input and of rows of the table, which are undefined without relative positions.
+template <class T, template <class> class Projections>
+class DebertaLayer : public AfterAttention<T> {
+ public:
+  DebertaLayer(const Config& config, const From& from)
+      : AfterAttention<T>(block_form(config)),
+        config_(config),
+        projections_(this->child("attention.self", Projections<T>(config, from.below("attention.self")))),
+        layers_(this->layers(from, bert_names)) {}
+
+  Variable<T> operator()(const EncoderCall<T>& call, const DisentangledSight<T>& sight,
+                         const Variable<T>& x) const {
+    const auto scope = this->scope();
+    const DebertaOptions& own = options_of<DebertaOptions>(config_);
+    Variable<T> positions;
+    if (sight.table.defined())
+      positions = narrow(this->drop(sight.table, config_.hidden_dropout_prob), 0, sight.first, sight.count);
+    AttentionOptions options = this->attention_options();
+    const std::size_t head_dim = config_.hidden_size / config_.num_attention_heads,
+                      kinds = 1 + own.c2p + own.p2c;
+    options.scale = 1 / std::sqrt(static_cast<double>(head_dim * kinds));
+    const Variable<T> context = attend(call, sight, projections_(x, positions), options);
+    return this->after_attention(layers_, context, x);
+  }
+
+ private:
+  Config config_;
+  Projections<T> projections_;
+  typename AfterAttention<T>::Layers layers_;
+};
+
+/// norm(y + act(drop(conv1d(x)))) of the input and the output of the first layer, 0 where padding is.
+template <class T>
+class DebertaConvolution : public Assembled<T> {
+ public:
+  DebertaConvolution(const Config& config, const From& from);
+
+  Variable<T> operator()(const EncoderCall<T>& call, const Variable<T>& x, const Variable<T>& y) const;
+
+ private:
+  Config config_;
+  Variable<T> weight_, bias_;
+  std::optional<LayerNorm<T>> norm_;  // declared behind the convolution, as in files
+};
+
+template <class T, template <class> class Projections>
+class DebertaBody : public Body<T> {
+ public:
+  DebertaBody(const Config& config, Weights& weights)
+      : Body<T>(config),
+        config_(config),
+        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, form()))) {
+    const From from{weights, ""};
+    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+      const std::string name = layer_name(i);
+      layers_.push_back(this->child(name, DebertaLayer<T, Projections>(config, from.below(name))));
+    }
+    if (own().relative_attention) {
+      table_ = this->embedding(from, "encoder.rel_embeddings", 2 * own().span(config), config.hidden_size);
+      names_.push_back("encoder.rel_embeddings");
+    }
+    if (own().norm_rel_ebd) {
+      norm_ = this->norm(from, "encoder.LayerNorm", config.hidden_size, config.layer_norm_eps);
+      names_.push_back("encoder.LayerNorm");
+    }
+    if (own().conv_kernel_size > 0) {
+      convolution_ = this->child("encoder.conv", DebertaConvolution<T>(config, from.below("encoder.conv")));
+      names_.push_back("encoder.conv");
+    }
+  }
+
+  Variable<T> operator()(const EncoderCall<T>& call) const override {
+    Variable<T> table;
+    if (table_) table = norm_ ? (*norm_)(table_->weight()) : table_->weight();
+    const DisentangledSight<T> sight(call, config_, table);
+    const Variable<T> embedded = embeddings_(call);
+    Variable<T> x = embedded;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      call.keep(x);
+      x = layers_[i](call, sight, x);
+      if (i == 0 && convolution_) x = (*convolution_)(call, embedded, x);
+    }
+    return x;
+  }
+
+  const Embedding<T>& words() const override { return embeddings_.words(); }
+  std::vector<std::string> embedding_names() const override { return names_; }
+  std::string layer_name(std::size_t i) const override { return "encoder.layer." + std::to_string(i); }
+
+ private:
+  const DebertaOptions& own() const { return options_of<DebertaOptions>(config_); }
+  EmbeddingsForm form() const {
+    return {.positions = own().position_biased_input ? Positions::counted : Positions::none,
+            .project = config_.embedding_size == config_.hidden_size ? nullptr : "embed_proj",
+            .hides_padding = true};
+  }
+
+  Config config_;
+  std::vector<std::string> names_{"embeddings"};
+  TokenEmbeddings<T> embeddings_;
+  std::vector<DebertaLayer<T, Projections>> layers_;
+  std::optional<Embedding<T>> table_;  // declared behind the layers, as in files
+  std::optional<LayerNorm<T>> norm_;
+  std::optional<DebertaConvolution<T>> convolution_;
+};
+
+}  // namespace xgrad::pretrained::detail

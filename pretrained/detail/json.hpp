@@ -1,9 +1,0 @@
-#pragma once
-
-#include "../../tokenizers/detail/files/json.hpp"
-
-namespace xgrad::pretrained::detail {
-
-using tokenizers::detail::Json;
-
-}  // namespace xgrad::pretrained::detail
