@@ -105,18 +105,6 @@ struct LineEnd {
   ~LineEnd() { std::cout << '\n'; }
 };
 
-/// Calls f(), and says in its errors which text was wrong, unless it is the only one.
-template <class F>
-void name_text(const std::vector<std::string>& given, std::size_t number, const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    if (given.size() == 1) throw;
-    throw std::invalid_argument((given.empty() ? "input:" : "TEXT ") + std::to_string(number) + ": " +
-                                error.what());
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -164,21 +152,14 @@ int main(int argc, char** argv) {
       flush_output();
       check_interruption();
     };
-    const auto write = [&](const std::string& text) {
+    for_each_text(texts, [&](const std::string& text) {
       const std::vector<std::int64_t> ids = model->ids(text);
       if (ids.empty()) throw std::invalid_argument("a text must have tokens, got none");
       std::cout << text;
       flush_output();
       const LineEnd line_end;
       model->write(ids, options, slide, show);
-    };
-    TextSource source(texts);
-    for (;;) {
-      const std::vector<NumberedText> some = source.next();
-      if (some.empty()) break;
-      for (const NumberedText& one : some) name_text(texts, one.number, [&] { write(one.text); });
-      flush_output();
-    }
+    });
     return 0;
   });
 }

@@ -5,11 +5,7 @@
 
 #ifdef XGRAD_APPS_TOKENIZERS
 
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <xgrad/tokenizers/byte_level_bpe_trainer.hpp>
@@ -17,30 +13,12 @@
 #include <xgrad/tokenizers/tokenizer.hpp>
 #include <xgrad/tokenizers/tokenizer_files.hpp>
 
+#include "../common/temporary_folder.hpp"
+
 namespace apps {
 namespace {
 
 using xgrad::tokenizers::ByteLevelBpe, xgrad::tokenizers::Tokenizer;
-
-/// A folder as long as the object lives.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "xgrad_XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw std::system_error(errno, std::generic_category(), "a temporary folder cannot be made");
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Tokenizers are read from folders.
 Tokenizer tokenizer_of(const ByteLevelBpe& trained) {

@@ -118,16 +118,13 @@ void classify(const Options& options, const Show& show) {
   const Model model = Model::from_folder(options.folder, options.precision.load_options({.complete = true}));
   check_vocabulary(tokenizer, model.config(), options.folder);
   model.encoder().skip_padding();
-  for_each_text(options.texts, texts_of_a_batch, [&](std::span<const std::string> texts) {
-    for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {
-      const auto part = texts.subspan(begin, std::min(texts_of_a_batch, texts.size() - begin));
-      const Batch batch = encoded(tokenizer, options, part, model.config().max_length());
-      const Array<float> logits = model(batch).value();
-      if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
-        throw std::runtime_error(options.folder + ": logits must be numbers, got nan");
-      for (std::size_t i = 0; i < part.size(); ++i)
-        std::puts(show(model.config(), part[i], batch.encodings[i], logits, i).c_str());
-    }
+  for_each_batch(options.texts, [&](std::span<const std::string> texts) {
+    const Batch batch = encoded(tokenizer, options, texts, model.config().max_length());
+    const Array<float> logits = model(batch).value();
+    if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
+      throw std::runtime_error(options.folder + ": logits must be numbers, got nan");
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      std::puts(show(model.config(), texts[i], batch.encodings[i], logits, i).c_str());
   });
 }
 

@@ -50,12 +50,15 @@ double dot(const Array<float>& vectors, std::size_t i, std::size_t j) {
   return sum;
 }
 
+/// 0 for a vector of zeros.
 void print_cosines(const Array<float>& vectors) {
+  constexpr double least = 1e-16;  // of the norms' product, as PyTorch's cosine_similarity has it
   const std::size_t count = vectors.shape(0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j < count; ++j)
-      std::printf("%s%7.4f", j == 0 ? "" : " ",
-                  dot(vectors, i, j) / std::sqrt(dot(vectors, i, i) * dot(vectors, j, j)));
+    for (std::size_t j = 0; j < count; ++j) {
+      const double norms = std::sqrt(dot(vectors, i, i) * dot(vectors, j, j));
+      std::printf("%s%7.4f", j == 0 ? "" : " ", dot(vectors, i, j) / std::max(norms, least));
+    }
     std::putchar('\n');
   }
 }

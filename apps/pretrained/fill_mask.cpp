@@ -70,26 +70,24 @@ int main(int argc, char** argv) {
     check_vocabulary(tokenizer, model.config(), folder);
     const std::int64_t mask = tokenizer.mask_id();
     const xgrad::NoGrad guard;
-    for_each_text(texts, 1, [&](std::span<const std::string> some) {
-      for (const std::string& text : some) {
-        if (text.find_first_not_of(" \t") == text.npos) {  // between paragraphs
-          std::printf("\n");
-          continue;
-        }
-        const Batch batch = encode(tokenizer, std::vector{text}, {.max_length = model.config().max_length()});
-        const Encoding& encoding = batch.encodings.front();
-        if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
-          throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + " among the " +
-                                   std::to_string(model.config().max_length()) +
-                                   " tokens that the model takes, got " + printable(text));
-        const Variable<float> probabilities = softmax(model(batch), 2);
-        if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))
-          throw std::runtime_error(folder + ": probabilities must be numbers, got nan");
-        std::printf("%s\n", text.c_str());
-        for (std::size_t place = 0; place < encoding.size(); ++place) {
-          if (encoding.ids[place] == mask)
-            print_guesses(tokenizer, probabilities.value(), place, encoding.ids, top);
-        }
+    for_each_text(texts, [&](const std::string& text) {
+      if (text.find_first_not_of(" \t") == text.npos) {  // between paragraphs
+        std::printf("\n");
+        return;
+      }
+      const Batch batch = encode(tokenizer, std::vector{text}, {.max_length = model.config().max_length()});
+      const Encoding& encoding = batch.encodings.front();
+      if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
+        throw std::invalid_argument("a text must have the mask " + tokenizer.token(mask) + " among the " +
+                                    std::to_string(model.config().max_length()) +
+                                    " tokens that the model takes, got " + printable(text));
+      const Variable<float> probabilities = softmax(model(batch), 2);
+      if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))
+        throw std::runtime_error(folder + ": probabilities must be numbers, got nan");
+      std::printf("%s\n", text.c_str());
+      for (std::size_t place = 0; place < encoding.size(); ++place) {
+        if (encoding.ids[place] == mask)
+          print_guesses(tokenizer, probabilities.value(), place, encoding.ids, top);
       }
       std::fflush(stdout);
     });

@@ -55,15 +55,13 @@ void print_tokens(const Tokenizer& tokenizer, const Encoding& encoding, bool ids
 int run(const Options& options) {
   const Tokenizer tokenizer = Tokenizer::from_folder(xgrad::pretrained::find_model(options.folder));
   const EncodeOptions how{.max_length = options.max_length};
-  for_each_text(options.texts, 1, [&](std::span<const std::string> texts) {
-    for (const std::string& text : texts) {
-      const Encoding encoding =
-          options.second.empty() ? tokenizer.encode(text, how) : tokenizer.encode(text, options.second, how);
-      if (options.table) {
-        print_table(tokenizer, encoding);
-      } else {
-        print_tokens(tokenizer, encoding, options.ids);
-      }
+  for_each_text(options.texts, [&](const std::string& text) {
+    const Encoding encoding =
+        options.second.empty() ? tokenizer.encode(text, how) : tokenizer.encode(text, options.second, how);
+    if (options.table) {
+      print_table(tokenizer, encoding);
+    } else {
+      print_tokens(tokenizer, encoding, options.ids);
     }
   });
   return 0;

@@ -136,15 +136,33 @@ std::vector<std::string> without_numbers(std::vector<NumberedText> texts) {
   return alone;
 }
 
-void for_each_text(const std::vector<std::string>& given, std::size_t at_once,
-                   const std::function<void(std::span<const std::string>)>& use) {
+void for_each_text(const std::vector<std::string>& given,
+                   const std::function<void(const std::string&)>& use) {
+  TextSource source(given);
+  for (std::vector<NumberedText> some = source.next(); !some.empty(); some = source.next()) {
+    for (const NumberedText& one : some) {
+      try {
+        use(one.text);
+      } catch (const std::invalid_argument& error) {
+        if (given.size() == 1) throw;
+        const std::string name =
+            given.empty() ? line_name(one.number) : "TEXT " + std::to_string(one.number) + ": ";
+        throw std::invalid_argument(name + error.what());
+      }
+    }
+    flush_output();
+  }
+}
+
+void for_each_batch(const std::vector<std::string>& given,
+                    const std::function<void(std::span<const std::string>)>& use) {
   TextSource source(given);
   for (;;) {
     const std::vector<std::string> texts = without_numbers(source.next());
     if (texts.empty()) return;
     const std::span<const std::string> all(texts);
-    for (std::size_t begin = 0; begin < all.size(); begin += at_once)
-      use(all.subspan(begin, std::min(at_once, all.size() - begin)));
+    for (std::size_t begin = 0; begin < all.size(); begin += texts_of_a_batch)
+      use(all.subspan(begin, std::min(texts_of_a_batch, all.size() - begin)));
     flush_output();
   }
 }

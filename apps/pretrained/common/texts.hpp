@@ -72,9 +72,13 @@ class TextSource {
 /// The texts alone.
 std::vector<std::string> without_numbers(std::vector<NumberedText> texts);
 
-/// Calls use(texts) for the texts of the command line, or else for the lines of the input, at most `at_once`
-/// at a time, and flushes the output before it waits for more.
-void for_each_text(const std::vector<std::string>& given, std::size_t at_once,
-                   const std::function<void(std::span<const std::string>)>& use);
+/// Calls use(text) for each text of the command line, or else for each line of the input, and flushes the
+/// output before it waits for more. A std::invalid_argument of use() says which text was wrong, `input:3:
+/// ...`, unless it is the only one of the command line.
+void for_each_text(const std::vector<std::string>& given, const std::function<void(const std::string&)>& use);
+
+/// The same for texts_of_a_batch texts at a time, whose errors are as they are.
+void for_each_batch(const std::vector<std::string>& given,
+                    const std::function<void(std::span<const std::string>)>& use);
 
 }  // namespace apps
