@@ -84,7 +84,8 @@ OF_FOLDERS = {"files": with_blas(FILES),
               "report": with_blas(REPORT, PROGRAMS),
               "mpi": with_blas(MPI),
               "learn": with_blas("tests/learn/lesson_tests"),
-              "apps": with_blas(PROGRAMS), "examples": with_blas(PROGRAMS)}
+              "apps/pretrained": with_blas(PRETRAINED, PROGRAMS), "apps/onnx": with_blas(ONNX, PROGRAMS),
+              "apps": with_blas(PROGRAMS, FILES, PRETRAINED), "examples": with_blas(PROGRAMS)}
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
@@ -111,7 +112,7 @@ class Mutant:
     def build(self):
         if self.file in IN_PLACE_OF_BLAS:
             return WITHOUT_BLAS
-        return OF_FOLDERS.get(Path(self.file).parts[0], OF_CORE)
+        return next((build for folder, build in OF_FOLDERS.items() if self.file.startswith(folder + "/")), OF_CORE)
 
     def planted(self, right):
         """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
@@ -285,16 +286,18 @@ def run_without_mistake(program):
             for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"}
 
 
-def notice(mutant, seconds_of, likely, with_other_processor):
-    """The test that notices the mistake, and how: of each program the likely one first, then fast ones with the file's name, then
-    all others; then products with other kernels of BLAS, where these pass without a mistake."""
+def notice(mutant, seconds_of, likely, near, with_other_processor):
+    """The test that notices the mistake, and how: of each program the likely one first, then those that noticed others in the
+    folder, then fast ones with the file's name, then all others; then products with other kernels of BLAS, where these pass
+    without a mistake."""
     programs = mutant.build().tests
     for program in sorted(programs, key=lambda program: likely not in seconds_of[program]):
         seconds = seconds_of[program]
         fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
         name = Path(mutant.file).stem.replace("_", "")
         named = [test for test in fast if name in test.replace("_", "").lower()]
-        groups = [[likely] if likely in seconds else [], named, fast, [test for test in seconds if test not in set(fast)]]
+        groups = [[likely] if likely in seconds else [], [test for test in list(near) if test in seconds], named, fast,
+                  [test for test in seconds if test not in set(fast)]]
         for group in groups:
             if not group:
                 continue
@@ -344,16 +347,22 @@ def main():
             with_other_processor.add(OF_CORE.tests[0])
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
+    noticed_in = {}
+    for mutant in mutants:
+        if str(mutant.key()) in noticed_by:
+            noticed_in.setdefault(Path(mutant.file).parent, set()).add(noticed_by[str(mutant.key())])
     survivors, start = [], time.monotonic()
     say(f"running the tests with {len(chosen)} mistakes ...")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
         running = {
-            threads.submit(notice, mutant, seconds_of, noticed_by.get(str(mutant.key())), with_other_processor): mutant
+            threads.submit(notice, mutant, seconds_of, noticed_by.get(str(mutant.key())),
+                           noticed_in.setdefault(Path(mutant.file).parent, set()), with_other_processor): mutant
             for mutant in chosen}
         for done, future in enumerate(concurrent.futures.as_completed(running), 1):
             mutant, (test, end) = running[future], future.result()
             if test:
                 noticed_by[str(mutant.key())] = test
+                noticed_in[Path(mutant.file).parent].add(test)
             else:
                 survivors.append(mutant)
             NOTICED_BY.write_text(json.dumps(noticed_by, indent=0))

@@ -109,6 +109,19 @@ TEST(EmbedTest, PrintsAndSavesVectors) {
   EXPECT_EQ(output_of("embed " + model_folder("bert_sentence") + " </dev/null"), "");
 }
 
+TEST(EmbedTest, VectorsOfZerosAreLikeNothing) {
+  const xgrad_tests::FolderCopy copy("bert_sentence");
+  std::list<xgrad::Array<float>> arrays;
+  copy.change([&](std::vector<xgrad::TensorView>& tensors) {
+    for (xgrad::TensorView& tensor : tensors) {
+      arrays.push_back(xgrad::zeros<float>(tensor.shape));
+      tensor = xgrad::view_of(tensor.name, arrays.back());
+    }
+  });
+  EXPECT_EQ(output_of("embed " + copy.path() + " --similar 'my shoes' 'big feet'"),
+            " 0.0000  0.0000\n 0.0000  0.0000\n");
+}
+
 TEST(DamagedWeightsTest, NanIsAnErrorAndNoResult) {
   std::list<xgrad::Array<float>> arrays;
   // Large weights of the first layers make infinite scores of the attention, and nan of these.

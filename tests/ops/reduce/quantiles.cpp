@@ -180,6 +180,8 @@ TEST(QuantilesTest, NanAndInfinitiesArePassedOn) {
   EXPECT_TRUE(std::isnan(quantile(x, 0.1, 1).value()(0)));
   EXPECT_EQ(quantile(x, 0.5, 1).value()(1), 6);
   EXPECT_EQ(quantile(x, 1, 1).value()(1), inf);
+  const Variable<double> row(Array<double>{inf, 5, 6});
+  EXPECT_EQ(quantile(row, {0.25, 1.0}, 0).value(), (Array<double>{5.5, inf}));
   EXPECT_TRUE(std::isnan(median(x).item()));
 }
 
