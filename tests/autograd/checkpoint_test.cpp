@@ -129,6 +129,7 @@ TEST(CheckpointTest, RecordsNothingWithoutNeed) {
   const xgrad::NoGrad guard;
   EXPECT_FALSE(checkpoint(f, x).requires_grad());
   EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(checkpoint([](const V& at) { return at; }, x).requires_grad()) << "f(x) itself";
 }
 
 /// Creation numbers are a thread's own: those of what another thread made may be higher.

@@ -271,6 +271,10 @@ TEST(BackwardTest, TheGradientOfALeafCanBeSet) {
             "set_grad: the gradient must be defined, got an undefined one; zero_grad() clears it");
   EXPECT_EQ(message_of<ShapeError>([&] { x.set_grad(V(1.0f)); }),
             "set_grad: the gradient must have the variable's shape (2), got ()");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              x.set_grad(V(Array<float>{{1, 2}}));
+            }),
+            "set_grad: the gradient must have the variable's shape (2), got (1, 2)");
 }
 
 TEST(BackwardTest, WalksDiamonds) {
@@ -570,14 +574,19 @@ TEST(RecomputedTest, HaveSecondDerivatives) {
 /// The first backward releases the graph of y.
 TEST(RecomputedTest, StayWhenTheOpThatComputesThemIsReleased) {
   const auto [h, weight] = activation_and_weight();
-  V y = gelu(h);
+  V y = gelu(h * 1.0F);
   const V before = sum(linear(y, weight));
   sum(y).backward();
+  const V others[] = {h * 7.0F, h * 8.0F, h * 9.0F};  // in what memory is left
   const V after = sum(linear(y, weight));
   const Array<float> expected = gradient(sum(linear(y.detach(), weight)), weight);
   y = V();
   EXPECT_EQ(grad(before, {weight})[0].value(), expected);
   EXPECT_EQ(grad(after, {weight})[0].value(), expected);
+  y = gelu(h * 1.0F);
+  sum(y).backward();
+  const V more[] = {h * 7.0F, h * 8.0F, h * 9.0F};
+  EXPECT_EQ(grad(sum(linear(y, weight)), {weight})[0].value(), expected);
 }
 
 TEST(RecomputedTest, AreThoseOfTheForwardAfterChangesInPlace) {

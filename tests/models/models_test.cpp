@@ -388,6 +388,8 @@ TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
   EXPECT_EQ(config_error([](Config& c) { c.max_len = 0; }), "ToyEncoder: max_len must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.max_len = static_cast<std::size_t>(-1); }),
             "ToyEncoder: max_len must be at least 1, got -1");
+  EXPECT_EQ(config_error([](Config& c) { c.max_len = 0x80000000; }),
+            "ToyEncoder: max_len must be at most 2147483647, got 2147483648");
   EXPECT_EQ(config_error([](Config& c) { c.pad_id = 7; }), "ToyEncoder: pad_id must be in [0, 7), got 7");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Linear<float>(0, 2); }),
             "Linear: in_features must be at least 1, got 0");
@@ -568,6 +570,11 @@ TEST(ModelErrorsTest, ModulesHaveTheSameNamesInTheSecondRunOfACheckpoint) {
   Names second;
   loss.backward();
   EXPECT_EQ(second.list, (std::vector<std::string>{"outer", "outer.layers.4", "outer.layers.4.linear1"}));
+  const Variable<float> of_part =
+      sum(xgrad::checkpoint([&](const Variable<float>& at) { return model.outer(at, true); }, x));
+  Names third;
+  of_part.backward();
+  EXPECT_EQ(third.list, (std::vector<std::string>{"", "layers.4", "layers.4.linear1"}));
 }
 
 TEST(ModelErrorsTest, AModuleWithTwoParentsIsNamedByTheOneThatCallsIt) {

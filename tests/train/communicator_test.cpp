@@ -144,6 +144,38 @@ TEST(FitOnRanksTest, AllStopAfterTheSameStep) {
   EXPECT_EQ(steps, 15);
 }
 
+TEST(FitOnRanksTest, AnExceptionAbortsTheRunWithItsReason) {
+  struct Watched : Communicator {
+    explicit Watched(Communicator& to) : ranks(to) {}
+    std::size_t rank() const override { return ranks.rank(); }
+    std::size_t size() const override { return ranks.size(); }
+    std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
+                                    std::span<const Incoming> in) override {
+      return ranks.start(channel, out, in);
+    }
+    void wait_until(const std::function<bool()>& done) override { ranks.wait_until(done); }
+    void abort(const std::string& reason) override {
+      why = reason;
+      ranks.abort(reason);
+    }
+    Communicator& ranks;
+    std::string why;
+  };
+  Ranks::run(2, [](Communicator& ranks) {
+    xgrad::Generator generator(1);
+    const xgrad::UseGenerator use(generator);
+    Watched watched(ranks);
+    const auto step = [&](std::size_t) -> xgrad::StepResult {
+      if (watched.rank() == 1) throw std::runtime_error("no step");
+      return {.loss = 1};
+    };
+    const auto fit = [&] { xgrad::fit(9, step, {.progress = false, .ranks = &watched}); };
+    if (watched.rank() == 0) return fit();
+    EXPECT_THROW(fit(), std::runtime_error);
+    EXPECT_EQ(watched.why, "no step");
+  });
+}
+
 TEST(FitOnRanksTest, AnExceptionOnOneRankEndsAll) {
   for (const std::size_t bad : {0, 2}) {
     EXPECT_EQ(message_of<std::runtime_error>([&] {

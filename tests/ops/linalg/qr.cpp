@@ -100,6 +100,21 @@ TEST(QrTest, ACompleteQIsSquareAndOrthogonal) {
   expect_near(matmul(q, r).value(), a.value(), 1e-14, "Q R");
 }
 
+TEST(QrTest, ANanIsInAllThatItChanges) {
+  const Array<double> good{{1, 2, 4}, {3, 4, 1}, {5, 7, 2}, {2, 1, 1}};
+  for (std::size_t row = 0; row < 4; ++row) {
+    for (std::size_t column = 0; column < 3; ++column) {
+      Array<double> a = good;
+      a(row, column) = nan;
+      const auto [q, r] = qr(Variable<double>(a));
+      for (std::size_t k = 0; k < 3; ++k) {
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(q.value()(i, k)), k >= column);
+        for (std::size_t i = 0; i <= k; ++i) EXPECT_EQ(std::isnan(r.value()(i, k)), k >= column);
+      }
+    }
+  }
+}
+
 TEST(QrTest, ModeRGivesNoQ) {
   EXPECT_FALSE(qr(Variable<float>(Array<float>{{1, 2}, {3, 4}}), xgrad::QrMode::r).Q.defined());
 }

@@ -222,6 +222,11 @@ Op cross_entropy_op() {
                         [] {
                           xgrad::cross_entropy(x(2, 3), ids_of({3}, {0, 0, 0}));
                         }),
+      error<ShapeError>("cross_entropy: target must have the shape of logits without the class "
+                        "axis, got logits (2, 3, 2) and target (2, 1)",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3, 2), ids_of({2, 1}, {0, 0}));
+                        }),
       error<ShapeError>("cross_entropy: logits need an axis of classes, got ()",
                         [] { xgrad::cross_entropy(x(), ids_of({}, {0})); })};
   return op;

@@ -212,6 +212,7 @@ Op pad_op() {
           }),
       too_short("reflect", "(0, 3)", {0, 3}, Padding::reflect),
       too_short("circular", "(4, 0)", {4, 0}, Padding::circular),
+      too_short("circular", "(3, -1)", {3, -1}, Padding::circular),
       error<ValueError>("pad: axis 0 is too short for mode replicate, got x (0) and pad (1, 0)", [] {
         xgrad::pad(x(0), {1, 0}, Padding::replicate);
       })};
