@@ -69,7 +69,7 @@ TEST(CholeskyTest, NamesTheFirstMatrixThatIsNotPositiveDefinite) {
     Array<double> a = Array<double>::from_shape({3, n, n});
     for (std::size_t i = 0; i < a.size(); ++i) a.data()[i] = i / n % n == i % n ? 1.0 : 0.0;
     a(2, 3, 3) = 0;
-    for (const double wrong : {-1.0, nan}) {
+    for (const double wrong : {-1.0F, nan}) {
       a(1, 7, 7) = wrong;
       EXPECT_EQ(message_of<ValueError>([&] { xgrad::cholesky(Variable<double>(a)); }),
                 "cholesky: the leading minor of order 8 of matrix (1) is not positive");

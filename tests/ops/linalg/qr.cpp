@@ -115,6 +115,14 @@ TEST(QrTest, ANanIsInAllThatItChanges) {
   }
 }
 
+TEST(QrTest, TheGradientOfZerosBelowRsDiagonalIsIgnored) {
+  const Variable<double> a(Array<double>{{1, 2, 4}, {3, 4, 1}, {5, 7, 2}}, true);
+  const auto gradient = [&](const Array<double>& seed) {
+    return grad(qr(a).R, {a}, {.seed = Variable<double>(seed)})[0].value();
+  };
+  EXPECT_EQ(gradient({{1, 2, 3}, {7, 4, 5}, {8, 9, 6}}), gradient({{1, 2, 3}, {0, 4, 5}, {0, 0, 6}}));
+}
+
 TEST(QrTest, ModeRGivesNoQ) {
   EXPECT_FALSE(qr(Variable<float>(Array<float>{{1, 2}, {3, 4}}), xgrad::QrMode::r).Q.defined());
 }

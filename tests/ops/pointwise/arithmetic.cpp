@@ -274,6 +274,9 @@ void expect_powers_of_zero() {
 TEST(ArithmeticTest, PowersOfZeroAreThoseOfPyTorch) {
   expect_powers_of_zero<float>();
   expect_powers_of_zero<double>();
+  const Variable<double> a(0.0, true), b(0.5, true);
+  const Variable<double> db = grad(pow(a, b), {b}, {.create_graph = true})[0];
+  EXPECT_EQ(grad(db, {a})[0].item(), 0);
 }
 
 template <class T>

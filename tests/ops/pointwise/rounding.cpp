@@ -133,6 +133,8 @@ TEST(RoundingTest, TheRemainderHasTheSignOfItsFirstOperand) {
   EXPECT_EQ(grads[0].value(), (Array<double>{1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(grads[1].value(), (Array<double>{-1, 1, 1, 0, -inf, -inf}));
   EXPECT_EQ(fmod(7, Variable<double>(4.0)).item(), 3);
+  const Variable<float> tenth(0.1F, true);  // 0.7f / 0.1f is below 7, but rounds to it
+  EXPECT_EQ(grad(fmod(Variable<float>(0.7F), tenth), {tenth})[0].item(), -6);
 }
 
 TEST(RoundingTest, TheRemainderOfPythonHasTheSignOfItsSecondOperand) {

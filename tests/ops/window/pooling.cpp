@@ -459,6 +459,11 @@ TEST(PoolingTest, WindowsFollowEachOtherWithoutAStride) {
   EXPECT_EQ(avg_pool1d(x, 2).value(), (Array<float>{{2, 5}}));
 }
 
+TEST(PoolingTest, NoWindowIsAddedWhereAllFit) {
+  const Variable<float> x(Array<float>{{1, 3, 2, 8, 5}});
+  EXPECT_EQ(max_pool1d(x, 3, {.stride = 1, .ceil_mode = true}).values.value(), (Array<float>{{3, 8, 8}}));
+}
+
 TEST(PoolingTest, PaddingIsNoMaximum) {
   const Variable<float> x(Array<float>{{-3, -2, -5}});
   EXPECT_EQ(max_pool1d(x, 2, {.stride = 1, .padding = 1}).values.value(), (Array<float>{{-3, -2, -2, -5}}));
