@@ -137,6 +137,23 @@ TEST(GgufModelTest, ConfigIsThatOfTheMetadata) {
   const auto& yarn = std::get<xgrad::YarnScaling>(config.rotary->scaling);
   EXPECT_EQ(yarn.factor, 4);
   EXPECT_EQ(yarn.original_max_positions, 4u);
+  const std::string untied = temporary.write(
+      "untied.gguf", file_of(keys, {"token_embd.weight", "blk.0.attn_norm.weight", "output.weight"}));
+  EXPECT_FALSE(CausalConfig::from_folder(untied).tie_word_embeddings);
+}
+
+TEST(GgufModelTest, TheInnerSizeOfGpt2IsThatOfTheMetadata) {
+  Keys keys;
+  keys["general.architecture"] = key("general.architecture", string, text("gpt2"));
+  for (const auto& [name, size] : {std::pair{"block_count", 1U},
+                                   {"context_length", 16U},
+                                   {"embedding_length", 8U},
+                                   {"feed_forward_length", 12U},
+                                   {"attention.head_count", 2U}})
+    keys[name] = key(std::string("gpt2.") + name, u32, number(size));
+  keys["epsilon"] = key("gpt2.attention.layer_norm_epsilon", f32, number(1e-5F));
+  const TemporaryFolder temporary;
+  EXPECT_EQ(CausalConfig::from_folder(temporary.write("model.gguf", file_of(keys))).intermediate_size, 12u);
 }
 
 TEST(GgufModelTest, RefusesWhatItDoesNotCompute) {

@@ -6,6 +6,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../expect_error.hpp"
 #include "folder.hpp"
 
 namespace batch_test {
@@ -39,6 +40,23 @@ TEST(BatchTest, IsPaddedToTheLongest) {
   const Batch none = encode(tokenizer, std::vector<std::string>());
   EXPECT_EQ(xgrad::to_string(none.input_ids.shape()), "(0, 0)");
   EXPECT_TRUE(none.encodings.empty());
+  EXPECT_EQ(
+      xgrad_tests::message_of<xgrad::ShapeError>(
+          [&] { encode(tokenizer, texts, {}, {.padding = xgrad::tokenizers::Padding::do_not_pad}); }),
+      "pad: encodings of a batch must have one length, got " + std::to_string(length) + " and 3 tokens");
+}
+
+TEST(BatchTest, AllIdsMustBeInTheVocabulary) {
+  const auto tokenizer = Tokenizer::from_folder(xgrad_tests::model_folder("bert_sentence"));
+  const std::int64_t largest = tokenizer.largest_id();
+  Config config = Config::of(Family::bert);
+  config.vocab_size = static_cast<std::size_t>(largest) + 1;
+  EXPECT_NO_THROW(check_vocabulary(tokenizer, config, "folder"));
+  --config.vocab_size;
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::FileError>([&] { check_vocabulary(tokenizer, config, "folder"); }),
+            "folder: the tokenizer's ids must be below vocab_size in config.json, " +
+                std::to_string(largest) + ", got " + std::to_string(largest) + " of \"" +
+                tokenizer.token(largest) + '"');
 }
 
 }  // namespace batch_test

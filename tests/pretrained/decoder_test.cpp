@@ -254,8 +254,28 @@ TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
   EXPECT_EQ(stored.at("qk.weight"), (Array<float>{{1, 2}, {3, 4}, {5, 6}, {7, 8}}));
 }
 
+TEST(DecoderFolderTest, FieldsChangeTheirMembers) {
+  const NewFolder mistral(CausalFamily::mistral), gpt2(CausalFamily::gpt2);
+  mistral.configure([](nlohmann::json& config) {
+    config["num_key_value_heads"] = nullptr;
+    config["sliding_window"] = nullptr;
+  });
+  const CausalConfig without = CausalConfig::from_folder(mistral.path());
+  EXPECT_EQ(without.key_value_heads(), 2U) << "as many as of queries";
+  EXPECT_FALSE(without.sliding_window);
+  gpt2.configure([](nlohmann::json& config) {
+    config["layer_norm_epsilon"] = 0.01;
+    config["n_special"] = 0;
+  });
+  const CausalConfig config = CausalConfig::from_folder(gpt2.path());
+  EXPECT_EQ(config.norm_eps, 0.01);
+  EXPECT_EQ(config.initializer_range, 0.02);
+}
+
 TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
   using Json = nlohmann::json;
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["n_special"] = 1; }),
+            "n_special must be 0.0, as tokens beside the vocabulary are not supported, got 1");
   EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["pretraining_tp"] = 2; }),
             "pretraining_tp must be 1.0, as layers in parts are not supported, got 2");
   EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["add_cross_attention"] = true; }),
@@ -333,6 +353,10 @@ TEST(DecoderFolderTest, ConfigsThatCannotBeAreRefused) {
   config.slides = {true};
   EXPECT_EQ(message_of<ValueError>([&] { config.check(); }),
             "CausalConfig: layer_types must have num_hidden_layers types, got 1 and 2");
+  config.slides.clear();
+  config.sliding_window = 0;
+  EXPECT_EQ(message_of<ValueError>([&] { config.check(); }),
+            "CausalConfig: sliding_window must be at least 1, got 0");
 }
 
 TEST(DecoderFolderTest, TheFamilyIsToldByTheClass) {

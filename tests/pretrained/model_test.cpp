@@ -69,6 +69,32 @@ TEST(ModelFolderTest, SpellingsOfNamesAreOneModel) {
   xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
 }
 
+TEST(ModelFolderTest, PositionsOfOlderFilesAreNoWeights) {
+  const FolderCopy copy("roberta_mlm");
+  copy.change([](std::vector<TensorView>& tensors) {
+    static const std::int64_t positions[] = {0, 1};
+    tensors.push_back(
+        {"roberta.embeddings.position_ids", xgrad::DType::I64, {1, 2}, std::as_bytes(std::span(positions))});
+  });
+  Notes notes;
+  MaskedLM<float>::from_folder(copy.path(), notes.options());
+  EXPECT_TRUE(notes.all.empty()) << notes.all.front();
+}
+
+TEST(ModelFolderTest, TheFirstOfManyTensorsWithoutUseAreNamed) {
+  const FolderCopy copy("bert_sentence");
+  copy.change([](std::vector<TensorView>& tensors) {
+    static const float number = 1;
+    for (int i = 0; i < 25; ++i)
+      tensors.push_back(
+          {"extra" + std::to_string(i), xgrad::DType::F32, {1}, std::as_bytes(std::span(&number, 1))});
+  });
+  Notes notes;
+  Encoder<float>::from_folder(copy.path(), notes.options());
+  ASSERT_EQ(notes.all.size(), 1U);
+  EXPECT_TRUE(notes.all[0].ends_with(" and 5 more are not used")) << notes.all[0];
+}
+
 TEST(ModelFolderTest, WeightsMayBeInSeveralFiles) {
   const Array<double> expected = hidden(model_folder("bert_pretraining"));
   const FolderCopy copy("bert_pretraining");
@@ -549,6 +575,8 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
                   "\"model_type\", " +
                   families.substr(std::string("model_type must be ").size()));
   }
+  copy.configure([](nlohmann::json& config) { config["architectures"] = {"BertModel"}; });
+  EXPECT_EQ(Config::from_folder(copy.path()).model_type, Family::bert);
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
             "position_embedding_type must be \"absolute\", as other positions than learned ones are not "
             "supported, got \"relative_key\"");
@@ -783,6 +811,7 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
   EXPECT_EQ(refusal("t5_gated", "relative_attention_max_distance", 1),
             "relative_attention_max_distance must be above a fourth of relative_attention_num_buckets, got 1 "
             "and 16");
+  EXPECT_EQ(refusal("t5_gated", "relative_attention_max_distance", 5), "no exception");
   EXPECT_EQ(message_of<ValueError>([] { SequenceClassifier<float>::from_folder(model_folder("t5_gated")); }),
             "SequenceClassifier: is no head of t5 models");
 }
@@ -803,6 +832,19 @@ TEST(ConfigTest, OwnFieldsOfFamiliesAreWrittenForNewModels) {
     EXPECT_EQ(read.hidden_act, config.hidden_act);
     EXPECT_EQ(read.json("Model", "float32"), config.json("Model", "float32"));
   }
+}
+
+TEST(ConfigTest, ValuesAreSpeltAsTransformersDoes) {
+  const auto written = [](const Config& config) {
+    return nlohmann::json::parse(config.json("Model", "float32"));
+  };
+  EXPECT_EQ(written(Config::of(Family::deberta)).at("max_relative_positions"), -1);
+  EXPECT_EQ(written(Config::of(Family::deberta_v2)).at("position_buckets"), -1);
+  const FolderCopy copy("t5_gated");
+  copy.configure([](nlohmann::json& config) { config["feed_forward_proj"] = "gated-relu"; });
+  Config config = Config::from_folder(copy.path());
+  config.hidden_act = HiddenAct::gelu_tanh;
+  EXPECT_EQ(written(config).at("feed_forward_proj"), "gated-gelu");
 }
 
 TEST(ConfigTest, ReadsAndWritesAllFields) {
@@ -974,6 +1016,43 @@ TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
             "lora_adaptations must be null, as adapters of tasks are not supported, got an array");
 }
 
+TEST(ModelFolderTest, TheFamilyWithTheMostOfTheNamesIsTold) {
+  std::vector<std::string> names;  // gte has these, and biases
+  const Encoder<float> encoder(small_config(Family::nomic_bert));
+  for (const auto& [name, parameter] : encoder.named_parameters()) names.push_back(name);
+  const std::string told = detail::told_by_names(names, detail::bert);
+  EXPECT_TRUE(told.ends_with(", as in a model of the model_type nomic_bert, where config.json says bert"))
+      << told;
+}
+
+TEST(PretrainedTest, HeadsMayHaveASizeOfTheirOwn) {
+  const NewFolder folder(Family::nomic_bert);
+  folder.configure([](nlohmann::json& config) { config["head_dim"] = 6; });
+  const Encoder<double> encoder(Config::from_folder(folder.path()));
+  const auto shape = [&](const std::string& name) {
+    return xgrad::to_string(encoder.state_dict().at("layers.0.self_attn." + name + "_proj.weight").shape());
+  };
+  for (const char* const name : {"q", "k", "v"}) EXPECT_EQ(shape(name), "(12, 8)");
+  EXPECT_EQ(shape("o"), "(8, 12)");
+  EXPECT_EQ(xgrad::to_string(encoder(some_input()).last_hidden_state.shape()), "(2, 5, 8)");
+}
+
+TEST(PretrainedTest, PositionsMayGoThroughTheProjectionsOfContents) {
+  const FolderCopy copy("deberta_v2_mlm");
+  copy.change([](std::vector<TensorView>& tensors) {
+    for (TensorView& tensor : tensors) {
+      const std::size_t at = tensor.name.find("pos_");
+      if (at == tensor.name.npos) continue;
+      const std::string shared = tensor.name.substr(0, at) + tensor.name.substr(at + 4);
+      tensor.bytes = std::ranges::find(tensors, shared, &TensorView::name)->bytes;
+    }
+  });
+  const Array<double> expected = predicted(copy.path());
+  copy.configure([](nlohmann::json& config) { config["share_att_key"] = true; });
+  copy.rename([](const std::string& name) { return name.find("pos_") == name.npos ? name : ""; });
+  xgrad_tests::expect_same_bits(predicted(copy.path()), expected);
+}
+
 TEST(PretrainedTest, RotaryPositionsFollowTheLengthOfASequence) {
   const NewFolder folder(Family::nomic_bert);
   const std::string original = read_bytes(folder.path() + "/config.json");
@@ -1091,6 +1170,15 @@ TEST(PretrainedTest, FrozenLayersGetNoGradientsAndTheOthersTheSame) {
   }
 }
 
+TEST(PretrainedTest, TrainableParametersBeginWithTheEncoders) {
+  const MaskedLM<double> model(small_config());
+  const auto list = model.trainable_parameters();
+  EXPECT_FALSE(model.named_parameters().front().first.starts_with("bert."));
+  EXPECT_TRUE(list.front().first.starts_with("bert."));
+  EXPECT_TRUE(
+      std::ranges::is_partitioned(list, [](const auto& one) { return one.first.starts_with("bert."); }));
+}
+
 TEST(PretrainedTest, PositionsThatLayersShareAreFrozenWithTheEmbeddings) {
   const auto model = MaskedLM<double>::from_folder(model_folder("deberta_v2_mlm"));
   model.encoder().freeze(1);
@@ -1206,6 +1294,10 @@ TEST(PretrainedTest, ProblemTypesHaveTheirLosses) {
   const Array<double> logits = regression(some_input()).value();
   const double first = logits(0, 0) - 0.5, second = logits(1, 0) + 1;
   EXPECT_NEAR(regression.loss(some_input(), scores).item(), (first * first + second * second) / 2, 1e-15);
+  EXPECT_EQ(message_of<ValueError>([&] {
+              regression.loss(some_input(), Ids{1, 0});
+            }),
+            "SequenceClassifier: a model with one label predicts a number: pass the targets as an Array");
   config.problem_type = ProblemType::multi_label_classification;
   xgrad::manual_seed(5);
   const SequenceClassifier<double> binary(config);

@@ -172,6 +172,19 @@ TEST(QuantizationTest, Bfloat16IsInUseOrToldOf) {
   EXPECT_EQ(is_told, xgrad::matmul_precision_in_use() != xgrad::MatmulPrecision::medium);
 }
 
+TEST(QuantizationTest, Bfloat16IsThatOfProducts) {
+  const std::string folder = model_folder("bert_sentence");
+  const Array<float> exact = hidden(folder);
+  xgrad::force_float32_matmul_precision(true);
+  const Array<float> rounded = hidden(folder, with(Precision::bfloat16));
+  {
+    const xgrad::MatmulPrecisionGuard guard(xgrad::MatmulPrecision::medium);
+    EXPECT_EQ(hidden(folder), rounded);
+    EXPECT_EQ(rounded != exact, xgrad::matmul_precision_in_use() == xgrad::MatmulPrecision::medium);
+  }
+  xgrad::force_float32_matmul_precision(false);
+}
+
 /// A quantised copy of a model, which a test damages.
 class QuantizedCopy : public FolderCopy {
  public:

@@ -80,6 +80,18 @@ TEST_F(SearchIndexTest, IsMadeOnceAndFindsLines) {
   EXPECT_EQ(folder_.file_count(), 2U);
 }
 
+TEST_F(SearchIndexTest, TellsHowManyOfAllTextsAreDone) {
+  std::string lines;
+  for (int i = 0; i < 2049; ++i) lines += "my\n";  // one more than are embedded at once
+  folder_.write("texts", lines);
+  std::vector<std::size_t> done;
+  open({.batch_size = 1024, .progress = [&](std::size_t some, std::size_t all) {
+          EXPECT_EQ(all, 2049U);
+          done.push_back(some);
+        }});
+  EXPECT_EQ(done, (std::vector<std::size_t>{1024, 2048, 2049}));
+}
+
 TEST_F(SearchIndexTest, IsMadeAgainForWhatHasChanged) {
   open();
   folder_.write("texts", "my shoes\n");

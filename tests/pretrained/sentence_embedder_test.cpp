@@ -87,6 +87,12 @@ TEST(SentenceEmbedderTest, PoolsTheFirstTokenIfAsked) {
   }
 }
 
+TEST(SentenceEmbedderTest, PoolsTheMeanIfNothingIsAsked) {
+  const FolderCopy copy("bert_sentence");
+  copy.write("1_Pooling/config.json", "{}");
+  EXPECT_EQ(SentenceEmbedder<double>::from_folder(copy.path()).poolings(), std::vector{Pooling::mean});
+}
+
 TEST(SentenceEmbedderTest, TellsThatAnAbsentFlagOfTheMeanCountsAsFalse) {
   const FolderCopy copy("bert_sentence");
   copy.write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
@@ -224,6 +230,7 @@ TEST(SentenceEmbedderTest, PoolsWhatIsLeft) {
   using Vector = std::vector<double>;
   EXPECT_EQ(pooled(Pooling::cls_token), (Vector{1, 8}));
   EXPECT_EQ(pooled(Pooling::cls_token, 1), (Vector{2, 6}));
+  EXPECT_EQ(pooled(Pooling::cls_token, 3), (Vector{1, 100})) << "nothing is left";
   EXPECT_EQ(pooled(Pooling::last_token), (Vector{4, 6}));
   EXPECT_EQ(pooled(Pooling::last_token, 2), (Vector{4, 0}));  // nothing is left of the second text
   EXPECT_EQ(pooled(Pooling::max), (Vector{4, 8}));
@@ -294,7 +301,8 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             "4_LayerNorm/config.json: dimension must be the size 16 of what comes before, got 17");
   EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])"),
             "modules.json: [1].type must be Pooling, got \"x.Dense\"");
-  EXPECT_EQ(refusal_of("modules.json", "[]"), "modules.json: must list Transformer and Pooling");
+  for (const char* const few : {"[]", R"([{"type": "x.Transformer"}])"})
+    EXPECT_EQ(refusal_of("modules.json", few), "modules.json: must list Transformer and Pooling");
   EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.BoW"}, {"type": "x.Pooling"}])"),
             "modules.json: [0].type must be Transformer, got \"x.BoW\"");
   const std::string pooling = R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "1_Pooling"}, )";

@@ -170,7 +170,7 @@ Variable<T> DebertaConvolution<T>::operator()(const EncoderCall<T>& call, const 
   const auto scope = this->scope();
   const DebertaOptions& own = options_of<DebertaOptions>(config_);
   const ConvOptions along{.padding = ConvPadding::same, .groups = own.conv_groups};
-  const Variable<T> near = without_padding(call, mT(conv1d(mT(x), weight_, bias_, along)));
+  const Variable<T> near = mT(conv1d(mT(x), weight_, bias_, along));
   const Variable<T> added = activation(own.conv_act, this->drop(near, config_.hidden_dropout_prob));
   return without_padding(call, (*norm_)(added, y));
 }
