@@ -255,7 +255,7 @@ TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
 }
 
 TEST(DecoderFolderTest, FieldsChangeTheirMembers) {
-  const NewFolder mistral(CausalFamily::mistral), gpt2(CausalFamily::gpt2);
+  const NewFolder mistral(CausalFamily::mistral), qwen3(CausalFamily::qwen3), gpt2(CausalFamily::gpt2);
   mistral.configure([](nlohmann::json& config) {
     config["num_key_value_heads"] = nullptr;
     config["sliding_window"] = nullptr;
@@ -263,6 +263,8 @@ TEST(DecoderFolderTest, FieldsChangeTheirMembers) {
   const CausalConfig without = CausalConfig::from_folder(mistral.path());
   EXPECT_EQ(without.key_value_heads(), 2U) << "as many as of queries";
   EXPECT_FALSE(without.sliding_window);
+  qwen3.configure([](nlohmann::json& config) { config["head_dim"] = nullptr; });
+  EXPECT_EQ(CausalConfig::from_folder(qwen3.path()).head_size(), 4U) << "hidden_size / num_attention_heads";
   gpt2.configure([](nlohmann::json& config) {
     config["layer_norm_epsilon"] = 0.01;
     config["n_special"] = 0;

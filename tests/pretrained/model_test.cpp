@@ -1025,6 +1025,19 @@ TEST(ModelFolderTest, TheFamilyWithTheMostOfTheNamesIsTold) {
       << told;
 }
 
+TEST(PretrainedTest, TheMeanOfATextIsThatOfItsTokens) {
+  const FolderCopy copy("modernbert_cls");
+  copy.configure([](nlohmann::json& config) { config["classifier_pooling"] = "mean"; });
+  const auto model = SequenceClassifier<double>::from_folder(copy.path());
+  const Array<double> batch = model({some_input().input_ids, some_input().attention_mask}).value(),
+                      first = model({Ids{{2, 7, 9, 20, 3}}}).value(),
+                      second = model({Ids{{2, 11, 3}}}).value();
+  for (std::size_t label = 0; label < 3; ++label) {
+    EXPECT_NEAR(batch(0, label), first(0, label), 1e-12);
+    EXPECT_NEAR(batch(1, label), second(0, label), 1e-12);
+  }
+}
+
 TEST(PretrainedTest, HeadsMayHaveASizeOfTheirOwn) {
   const NewFolder folder(Family::nomic_bert);
   folder.configure([](nlohmann::json& config) { config["head_dim"] = 6; });
@@ -1236,6 +1249,10 @@ TEST(PretrainedTest, ALossWithoutLabelsIsNanAndLabelsMustFit) {
               model.loss(some_input(), Ids{{1, 2}, {3, 4}});
             }),
             "loss: labels must be (batch, length), got (2, 2) for hidden states (2, 5, 8)");
+  EXPECT_EQ(message_of<xgrad::IndexError>([&] {
+              model.loss(some_input(), Ids{{1, -1, -100, 3, 4}, {1, 2, 3, 4, 5}});
+            }),
+            "cross_entropy: target must be in [0, 30), got -1 (30 classes)");
 }
 
 /// Central differences of the loss by each parameter.
