@@ -254,6 +254,18 @@ TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
   EXPECT_EQ(stored.at("qk.weight"), (Array<float>{{1, 2}, {3, 4}, {5, 6}, {7, 8}}));
 }
 
+TEST(DecoderFolderTest, MasksOfOlderFilesAreNoWeights) {
+  const NewFolder folder(CausalFamily::gpt2);
+  static const float number = 1;
+  folder.change([](std::vector<TensorView>& tensors) {
+    for (const char* const name : {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias"})
+      tensors.push_back({name, xgrad::DType::F32, {1}, std::as_bytes(std::span(&number, 1))});
+  });
+  LoadOptions options;
+  options.note = [](const std::string& note) { ADD_FAILURE() << note; };
+  CausalLM<float>::from_folder(folder.path(), options);
+}
+
 TEST(DecoderFolderTest, FieldsChangeTheirMembers) {
   const NewFolder mistral(CausalFamily::mistral), qwen3(CausalFamily::qwen3), gpt2(CausalFamily::gpt2);
   mistral.configure([](nlohmann::json& config) {

@@ -1038,6 +1038,17 @@ TEST(PretrainedTest, TheMeanOfATextIsThatOfItsTokens) {
   }
 }
 
+TEST(ModelFolderTest, ConfigsNameTheTypeOfTheWeights) {
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(Encoder<float>(small_config()), folder.path("float"));
+  save_folder(Encoder<double>(small_config()), folder.path("double"));
+  const auto type = [&](const std::string& name) {
+    return nlohmann::json::parse(read_bytes(folder.path(name + "/config.json"))).at("torch_dtype");
+  };
+  EXPECT_EQ(type("float"), "float32");
+  EXPECT_EQ(type("double"), "float64");
+}
+
 TEST(PretrainedTest, HeadsMayHaveASizeOfTheirOwn) {
   const NewFolder folder(Family::nomic_bert);
   folder.configure([](nlohmann::json& config) { config["head_dim"] = 6; });
@@ -1064,6 +1075,52 @@ TEST(PretrainedTest, PositionsMayGoThroughTheProjectionsOfContents) {
   copy.configure([](nlohmann::json& config) { config["share_att_key"] = true; });
   copy.rename([](const std::string& name) { return name.find("pos_") == name.npos ? name : ""; });
   xgrad_tests::expect_same_bits(predicted(copy.path()), expected);
+}
+
+TEST(PretrainedTest, ScoresAreDividedByTheNumberOfTheirKinds) {
+  // Scores with positions that are all 0 only divide the others, by the root of how many kinds there are.
+  const auto divided = [](const std::vector<std::string>& kinds) {
+    const FolderCopy copy("deberta_v2_mlm");
+    copy.configure([&](nlohmann::json& config) { config["pos_att_type"] = kinds; });
+    const double larger = std::sqrt(1 + static_cast<double>(kinds.size()));
+    std::vector<std::vector<float>> changed;
+    copy.change([&](std::vector<TensorView>& tensors) {
+      for (TensorView& tensor : tensors) {
+        const bool is_of_positions = tensor.name.find(".pos_") != tensor.name.npos;
+        if (!is_of_positions && tensor.name.find(".query_proj.") == tensor.name.npos) continue;
+        std::vector<float>& values = changed.emplace_back();
+        for (const float value : xgrad::to_array<float>(tensor))
+          values.push_back(is_of_positions ? 0 : static_cast<float>(value * larger));
+        tensor.bytes = std::as_bytes(std::span<const float>(values));
+      }
+    });
+    Notes notes;
+    return MaskedLM<double>::from_folder(copy.path(), notes.options())(some_input()).value();
+  };
+  const Array<double> expected = divided({});
+  for (const std::vector<std::string>& kinds : {std::vector<std::string>{"c2p"}, {"p2c"}, {"c2p", "p2c"}}) {
+    const Array<double> difference = xt::abs(divided(kinds) - expected);
+    EXPECT_LT(xt::amax(difference)(), 1e-5) << kinds.front() << kinds.size();
+  }
+}
+
+TEST(PretrainedTest, WhatAttentionGivesIsDroppedAsHiddenStatesAre) {
+  const FolderCopy copy("bert_sentence");
+  copy.configure([](nlohmann::json& config) {
+    config.update({{"hidden_dropout_prob", 1}, {"attention_probs_dropout_prob", 0}});
+  });
+  const auto encoder = Encoder<double>::from_folder(copy.path());
+  const auto state = encoder.state_dict();
+  encoder.train();
+  // With all dropped, the only layer normalises what its first norm makes of zeros, which is its bias.
+  const std::string layer = "encoder.layer.0.";
+  const Array<double>& x = state.at(layer + "attention.output.LayerNorm.bias");
+  const Array<double>& weight = state.at(layer + "output.LayerNorm.weight");
+  const Array<double>& bias = state.at(layer + "output.LayerNorm.bias");
+  const double mean = xt::mean(x)(), deviation = std::sqrt(xt::variance(x)() + 1e-12);
+  const Array<double> states = encoder(some_input()).last_hidden_state.value();
+  for (std::size_t i = 0; i < 32; ++i)
+    EXPECT_NEAR(states(0, 1, i), (x(i) - mean) / deviation * weight(i) + bias(i), 1e-9);
 }
 
 TEST(PretrainedTest, RotaryPositionsFollowTheLengthOfASequence) {
