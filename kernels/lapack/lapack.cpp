@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -136,16 +135,6 @@ bool eigh(T* a, T* w, std::size_t n, bool lower) {
   return failed == 0;
 }
 
-/// The number of columns before the first that holds a nan.
-template <typename T>
-std::size_t columns_before_nan(const T* a, std::size_t m, std::size_t n) {
-  std::size_t first = n;
-  for (std::size_t i = 0; i < m; ++i)
-    for (std::size_t j = 0; j < first; ++j)
-      if (std::isnan(a[i * n + j])) first = j;
-  return first;
-}
-
 // A^T = L' Q' by columns is A = Q R by rows.
 template <typename T>
 void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns) {
@@ -166,11 +155,7 @@ void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns) {
     return cxxlapack::orglq<Pivot>(index(columns), index(m), index(n), q, index(columns), tau.data(), work,
                                    length);
   });
-  if (known == n) return;
-  // OpenBLAS 0.3.21 takes a nan that scales a vector for 0
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  for (std::size_t i = 0; i < m; ++i) std::fill(q + i * columns + known, q + (i + 1) * columns, nan);
-  for (std::size_t i = 0; i < n; ++i) std::fill(r + i * n + std::max(i, known), r + (i + 1) * n, nan);
+  fill_with_nan(q, r, m, n, columns, known);
 }
 
 // A^T = V diag(s) U^T by columns: LAPACK's U is Vh by rows, its Vh is U.

@@ -205,6 +205,7 @@ bool eigh(T* a, T* w, std::size_t n, bool lower) {
 
 template <typename T>
 void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns) {
+  const std::size_t known = columns_before_nan(a, m, n);
   std::vector<T> tau(n), products;
   for (std::size_t j = 0; j < n; ++j) {
     T* const corner = a + j * n + j;
@@ -217,6 +218,7 @@ void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns) {
   for (std::size_t i = 0; i < columns; ++i) q[i * columns + i] = T(1);
   for (std::size_t j = n; j-- > 0;)
     reflect(a + j * n + j, n, tau[j], q + j * columns + j, columns, m - j, columns - j, products);
+  fill_with_nan(q, r, m, n, columns, known);
 }
 
 // Jacobi's method from one side: V makes the columns of A, or of A^T if those are fewer, orthogonal. In

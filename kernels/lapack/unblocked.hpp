@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "lapack.hpp"
@@ -125,6 +126,26 @@ void copy_lower(const T* from, T* to, std::size_t n) {
 template <typename T>
 bool all_finite(const T* x, std::size_t size) {
   return std::all_of(x, x + size, [](T element) { return std::isfinite(element); });
+}
+
+/// The number of columns before the first that holds a nan.
+template <typename T>
+std::size_t columns_before_nan(const T* a, std::size_t m, std::size_t n) {
+  std::size_t first = n;
+  for (std::size_t i = 0; i < m; ++i)
+    for (std::size_t j = 0; j < first; ++j)
+      if (std::isnan(a[i * n + j])) first = j;
+  return first;
+}
+
+/// Makes the columns of Q and R from `known` on nan: algorithms take a nan that scales a vector for 0, as
+/// OpenBLAS 0.3.21 does.
+template <typename T>
+void fill_with_nan(T* q, T* r, std::size_t m, std::size_t n, std::size_t columns, std::size_t known) {
+  if (known == n) return;
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  for (std::size_t i = 0; i < m; ++i) std::fill(q + i * columns + known, q + (i + 1) * columns, nan);
+  for (std::size_t i = 0; i < n; ++i) std::fill(r + i * n + std::max(i, known), r + (i + 1) * n, nan);
 }
 
 }  // namespace xgrad::kernels
