@@ -61,7 +61,12 @@ TEST(TokenizeTest, LinesBeforeOneThatIsTooLongAreAnswered) {
       "(echo my; head -c 17000000 /dev/zero | tr '\\0' a) | " XGRAD_PROGRAMS_DIR "/tokenize " +
       model_folder("bert_sentence") + " 2>&1");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.output, "[CLS] my [SEP]\ntokenize: input:2: a line must have at most 16777216 bytes\n");
+  const std::string expected = "[CLS] my [SEP]\ntokenize: input:2: a line must have at most 16777216 bytes\n";
+  EXPECT_EQ(result.output, expected);
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string file = folder.write("lines", "my\n" + std::string(17000000, 'a'));
+  EXPECT_EQ(run_program("tokenize " + model_folder("bert_sentence") + " 2>&1 <" + file).output, expected)
+      << "where reading never waits";
 }
 
 TEST(QuantizeTest, ASentenceEncoderStaysOneAndHeadsMustBeThere) {
@@ -109,12 +114,20 @@ TEST(EmbedTest, PrintsAndSavesVectors) {
   EXPECT_EQ(output_of("embed " + model_folder("bert_sentence") + " </dev/null"), "");
 }
 
+TEST(EmbedTest, AByteOrderMarkAndLineEndsAreNoPartOfATextThatIsShown) {
+  const ProgramResult result = xgrad_tests::run_command(
+      "printf '\\357\\273\\277my shoes\\r\\nfeet\\r\\n' | " XGRAD_PROGRAMS_DIR "/embed " +
+      model_folder("bert_sentence") + " --json");
+  EXPECT_TRUE(result.output.starts_with("{\"text\":\"my shoes\",")) << result.output;
+  EXPECT_NE(result.output.find("\n{\"text\":\"feet\","), std::string::npos) << result.output;
+}
+
 TEST(EmbedTest, VectorsOfZerosAreLikeNothing) {
   const xgrad_tests::FolderCopy copy("bert_sentence");
   std::list<xgrad::Array<float>> arrays;
   copy.change([&](std::vector<xgrad::TensorView>& tensors) {
     for (xgrad::TensorView& tensor : tensors) {
-      arrays.push_back(xgrad::zeros<float>(tensor.shape));
+      arrays.emplace_back(xt::zeros<float>(tensor.shape));
       tensor = xgrad::view_of(tensor.name, arrays.back());
     }
   });
@@ -205,6 +218,27 @@ TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {
     without += tagged[i];
   }
   EXPECT_EQ(without, "My föet, big\n") << tagged;
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "feet ";
+  EXPECT_TRUE(
+      output_of("classify " + model_folder("distilbert_tokens") + " '" + many + "'").ends_with("feet/?\n"))
+      << "words behind the last token";
+  EXPECT_EQ(error_of("classify " + model_folder("bert_classifier") + " --pairs \"$(printf 'a\\tb\\tc')\""),
+            "classify: a pair must be a text, a tab and a text, got \"a\\x09b\\x09c\"\n");
+}
+
+TEST(ClassifyTest, NumbersOfARegressionStayInTheirOrder) {
+  const xgrad_tests::FolderCopy copy("bert_classifier");
+  copy.configure([](nlohmann::json& config) { config["problem_type"] = "regression"; });
+  const xgrad::Array<float> bias{-100, 100, 0};
+  copy.change([&](std::vector<xgrad::TensorView>& tensors) {
+    for (xgrad::TensorView& tensor : tensors)
+      if (tensor.name == "classifier.bias") tensor = xgrad::view_of(tensor.name, bias);
+  });
+  std::istringstream words(output_of("classify " + copy.path() + " 'My feet'"));
+  std::string labels;
+  for (std::string label, number; words >> label >> number && labels.size() < 12;) labels += label + " ";
+  EXPECT_EQ(labels, "good bad neither ");
 }
 
 TEST(FillMaskTest, NeedsTheHead) {
@@ -252,7 +286,10 @@ TEST_F(FineTuneTest, LearnsLabelsOfTexts) {
 }
 
 TEST_F(FineTuneTest, LearnsLabelsOfWords) {
-  output_of(command("distilbert_tokens", "words.conll", "--epochs 15 --batch 4 2>/dev/null"));
+  const std::string metrics = folder_.path("metrics.json");
+  output_of(command("distilbert_tokens", "words.conll",
+                    "--epochs 15 --batch 4 --metrics " + metrics + " 2>/dev/null"));
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(metrics)).at("accuracy"), 1.0) << "of words";
   EXPECT_EQ(output_of("classify " + folder_.path("out") + " 'My shoes' 'the house is'"),
             "My/PRON shoes/NOUN\nthe/DET house/NOUN is/VERB\n");
 }
@@ -268,6 +305,39 @@ TEST_F(FineTuneTest, TellsHowTheFileWasRead) {
             "sentence: 30 sentences, 75 words, 4 labels");
   EXPECT_EQ(told("bert_sentence", "texts.tsv"),
             ": read as lines of a text, a tab and a label: 30 texts, 2 labels");
+}
+
+TEST_F(FineTuneTest, TextsOfMoreTokensThanTheModelTakesAreCut) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    for (int word = 0; word < (i == 3 ? 100 : 2); ++word) lines += "shoe ";
+    lines += i % 2 == 0 ? "\tgood\n" : "\tbad\n";
+  }
+  folder_.write("long.tsv", lines);
+  const std::string metrics = folder_.path("metrics.json");
+  const std::string told = run_program(command("bert_classifier", "long.tsv",
+                                               "--epochs 1 --metrics " + metrics + " 2>&1 >/dev/null"))
+                               .output;
+  EXPECT_NE(told.find("1 texts are cut to 64 tokens\n"), std::string::npos) << told;
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(metrics)).at("labels"),
+            (nlohmann::json{"good", "bad", "neither"}))
+      << "the model's, as it knows those of the texts";
+}
+
+TEST_F(FineTuneTest, ARunIsNotResumedOnOtherSecondTexts) {
+  const auto write = [&](const std::string& second) {
+    std::string lines;
+    for (int i = 0; i < 20; ++i) lines += "my shoes\t" + second + (i % 2 == 0 ? "\tyes\n" : "\tno\n");
+    folder_.write("pairs.tsv", lines);
+  };
+  const auto run = [&](const std::string& more) {
+    return command("bert_sentence", "pairs.tsv",
+                   "--pairs --steps 2 --checkpoint " + folder_.path("run") + more);
+  };
+  write("feet");
+  output_of(run(" 2>/dev/null"));
+  write("house");
+  EXPECT_NE(error_of(run(" --resume")).find("the checksum of the texts"), std::string::npos);
 }
 
 TEST_F(FineTuneTest, AnInterruptedRunHasTheExitCodeOfItsSignal) {

@@ -135,6 +135,12 @@ TEST_F(PretrainingTest, PiecesAreShortAtFirst) {
   ASSERT_EQ(evaluations.size(), 2u);
   EXPECT_EQ(evaluations.at(0).at("max_length"), 8);
   EXPECT_EQ(evaluations.at(1).at("max_length"), 16);
+  output_of(
+      pretrain("out", "--steps 8 --evaluate-every 2 --short-length 4 --metrics " + metrics + " 2>/dev/null"));
+  std::vector<int> lengths;
+  const json some = json_of(metrics).at("evaluations");
+  for (const json& one : some) lengths.push_back(one.at("max_length"));
+  EXPECT_EQ(lengths, (std::vector<int>{4, 4, 8, 16}));
 }
 
 TEST_F(PretrainingTest, TheSameCommandGivesTheSameBytes) {
