@@ -284,6 +284,21 @@ TEST(NpyWriterTest, RowsAreAppended) {
   expect_rows<bool>({true}, {false, true}, {true, false, true});
 }
 
+TEST(NpyWriterTest, TheHeaderHasRoomForAnyNumberOfRows) {
+  for (std::size_t axes = 0; axes < 24; ++axes) {
+    const TemporaryFolder temporary;
+    const std::string path = temporary.path("rows.npy");
+    NpyWriter<float> file(path, xgrad::Shape(axes, 1));
+    xgrad::Shape shape(axes + 1, 1);
+    shape[0] = 1234;
+    Array<float> rows(shape);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows.data()[i] = static_cast<float>(i);
+    file.append(rows);
+    file.commit();
+    expect_same_bits(xgrad::load_npy<float>(path), rows);
+  }
+}
+
 TEST(NpyWriterTest, NoRowsAreAFileOfNone) {
   const TemporaryFolder temporary;
   NpyWriter<float> file(temporary.path("none.npy"), {3, 2});

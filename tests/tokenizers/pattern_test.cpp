@@ -80,6 +80,7 @@ TEST(PatternTest, RepeatsLazilyAndPossessively) {
   EXPECT_EQ(matches("(?:a?){3}", "aaaa"), (Texts{"aaa", "a"}));
   EXPECT_EQ(matches("(?>a+?)b", "aab"), Texts{"ab"}) << "it does not go back to take more";
   EXPECT_EQ(matches("a{1,2}?b", "aaab"), Texts{"aab"});
+  EXPECT_EQ(matches("a{0,2}?b", "aaab"), Texts{"aab"});
   EXPECT_EQ(matches("ba{2}?c", "bc bac baac"), (Texts{"bc", "baac"})) << "two or none";
 }
 
@@ -88,6 +89,11 @@ TEST(PatternTest, RangesOfAClassMayOverlap) { EXPECT_EQ(matches("[a-zb-c]", "x")
 TEST(PatternTest, ClassesAreNegated) {
   EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"});
   EXPECT_EQ(matches("(?i:[^a])", "aAb"), Texts{"b"});
+}
+
+TEST(PatternTest, ADashBeforeAnIntersectionIsACharacter) {
+  EXPECT_EQ(matches("[a-&&[a-c]]", "a-b"), Texts{"a"});
+  EXPECT_EQ(matches("[a-&&[-]]", "a-b"), Texts{"-"});
 }
 
 TEST(PatternTest, NumbersOfCharactersEndAfterTheirDigits) {
@@ -126,6 +132,7 @@ TEST(PatternTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(error("\\p{Foo}"), "pattern \"\\\\p{Foo}\" must have known properties only, at byte 3");
   EXPECT_EQ(error("(a)\\1"), "pattern \"(a)\\\\1\" must have known escapes only, at byte 5");
   EXPECT_EQ(error("\\uD800"), "pattern \"\\\\uD800\" must have characters of Unicode, at byte 6");
+  EXPECT_EQ(error("(?<>a)"), "pattern \"(?<>a)\" must name its group, at byte 3");
   EXPECT_EQ(error("[]"), "pattern \"[]\" must have no empty class, at byte 1");
   EXPECT_EQ(error("+"), "pattern \"+\" must have what is repeated, at byte 0");
   EXPECT_EQ(error("(?:{2})"), "pattern \"(?:{2})\" must have what is repeated, at byte 6");

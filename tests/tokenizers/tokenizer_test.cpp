@@ -320,6 +320,8 @@ TEST(TokenizerTest, SidesAreThoseOfTheFolder) {
   const Tokenizer tokenizer = Tokenizer::from_folder(folder.path());
   EXPECT_EQ(tokenizer.encode("the old house", {.max_length = 4}).ids,
             (std::vector<std::int64_t>{2, 472, 473, 3}));
+  EXPECT_EQ(tokenizer.encode("the the the the the the the the the old house", {.max_length = 4}).ids,
+            (std::vector<std::int64_t>{2, 472, 473, 3}));
   const auto padded =
       tokenizer.pad(tokenizer.encode({"red"}), {.padding = xgrad::tokenizers::Padding::max_length});
   EXPECT_EQ(padded[0].ids, (std::vector<std::int64_t>{0, 2, 474, 3}));

@@ -9,6 +9,7 @@
 #include "../../tokenizers/detail/files/pipeline.hpp"
 #include "../../tokenizers/detail/models/byte_pairs.hpp"
 #include "../../tokenizers/detail/normalizers/normalizer.hpp"
+#include "../../tokenizers/detail/unicode/grapheme.hpp"
 #include "../files.hpp"
 #include "unicode_sweep.hpp"
 
@@ -28,6 +29,14 @@ TEST(UnicodeTest, EveryCharacterIsAsInTheLibrary) {
   const auto wrong = xgrad_tests::compare_every_character(read_sweep("sweep.json"));
   EXPECT_EQ(wrong.size(), 6U);
   for (const auto& [name, count] : wrong) EXPECT_EQ(count, 0U) << name;
+}
+
+/// https://www.unicode.org/reports/tr29/
+TEST(UnicodeTest, GraphemesEndWhereUnicodeSays) {
+  EXPECT_EQ(unicode::first_grapheme("\r\na"), 2U);
+  EXPECT_EQ(unicode::first_grapheme("\n\u0301"), 1U);
+  EXPECT_EQ(unicode::first_grapheme("e\u0301\u0302a"), 5U);
+  EXPECT_EQ(unicode::first_grapheme("ab"), 1U);
 }
 
 TEST(UnicodeTest, EveryCharacterHasItsClass) {
