@@ -310,9 +310,11 @@ TEST_F(OnnxFileTest, ThereAreAsManyOutputsAsAnOperatorHas) {
 }
 
 TEST_F(OnnxFileTest, StatisticsOfNormsAreNoParameters) {
-  for (const char* name : {"scale", "bias", "mean", "variance"}) model_.floats(name, {2}, {1, 1});
+  for (const char* name : {"scale", "bias", "mean", "variance", "other_mean"})
+    model_.floats(name, {2}, {1, 1});
   model_.node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, {"z"});
-  model_.node("Add", {"z", "mean"}, {"y"});
+  model_.node("Add", {"z", "mean"}, {"u"});
+  model_.node("BatchNormalization", {"u", "scale", "bias", "other_mean", "variance"}, {"y"});
   const auto names = [](const auto& named) {
     std::vector<std::string> all;
     for (const auto& one : named) all.push_back(one.first);
@@ -320,7 +322,7 @@ TEST_F(OnnxFileTest, StatisticsOfNormsAreNoParameters) {
   };
   EXPECT_EQ(names(graph().named_parameters()), (std::vector<std::string>{"w", "scale", "bias", "mean"}))
       << "the mean is added, too";
-  EXPECT_EQ(names(graph().named_buffers()), std::vector<std::string>{"variance"});
+  EXPECT_EQ(names(graph().named_buffers()), (std::vector<std::string>{"variance", "other_mean"}));
 }
 
 TEST_F(OnnxFileTest, ErrorsBeginWithTheModuleThatRuns) {

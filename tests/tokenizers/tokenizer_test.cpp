@@ -154,6 +154,7 @@ TEST(TokenizerTest, KnowsItsSpecialTokens) {
   EXPECT_EQ(roberta.pad_id(), 1);
   EXPECT_EQ(roberta.unk_id(), 3);
   EXPECT_EQ(roberta.mask_id(), 300);
+  EXPECT_EQ(roberta.encode("a", "b").type_ids, std::vector<std::int64_t>(6, 0)) << "it has one type";
 }
 
 TEST(TokenizerTest, GivesTokensForIdsAndBack) {
