@@ -52,13 +52,13 @@ double dot(const Array<float>& vectors, std::size_t i, std::size_t j) {
 
 /// 0 for a vector of zeros.
 void print_cosines(const Array<float>& vectors) {
-  constexpr double least = 1e-16;  // of the norms' product, as PyTorch's cosine_similarity has it
-  const std::size_t count = vectors.shape(0);
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j < count; ++j) {
-      const double norms = std::sqrt(dot(vectors, i, i) * dot(vectors, j, j));
-      std::printf("%s%7.4f", j == 0 ? "" : " ", dot(vectors, i, j) / std::max(norms, least));
-    }
+  constexpr double least = 1e-8;  // of a norm, as PyTorch's cosine_similarity has it
+  std::vector<double> norms;
+  for (std::size_t i = 0; i < vectors.shape(0); ++i)
+    norms.push_back(std::max(std::sqrt(dot(vectors, i, i)), least));
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    for (std::size_t j = 0; j < norms.size(); ++j)
+      std::printf("%s%7.4f", j == 0 ? "" : " ", dot(vectors, i, j) / (norms[i] * norms[j]));
     std::putchar('\n');
   }
 }

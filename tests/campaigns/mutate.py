@@ -2,6 +2,7 @@
 """Plants the mistakes of mutants.txt, all in one build, or two, and runs the unit tests with each: which do they not notice?"""
 
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -296,6 +297,7 @@ def notice(mutant, seconds_of, likely, near, with_other_processor):
         fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
         name = Path(mutant.file).stem.replace("_", "")
         named = [test for test in fast if name in test.replace("_", "").lower()]
+        # list(): `near` grows meanwhile
         groups = [[likely] if likely in seconds else [], [test for test in list(near) if test in seconds], named, fast,
                   [test for test in seconds if test not in set(fast)]]
         for group in groups:
@@ -347,16 +349,16 @@ def main():
             with_other_processor.add(OF_CORE.tests[0])
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
-    noticed_in = {}
+    noticed_in = collections.defaultdict(set)  # folders
     for mutant in mutants:
         if str(mutant.key()) in noticed_by:
-            noticed_in.setdefault(Path(mutant.file).parent, set()).add(noticed_by[str(mutant.key())])
+            noticed_in[Path(mutant.file).parent].add(noticed_by[str(mutant.key())])
     survivors, start = [], time.monotonic()
     say(f"running the tests with {len(chosen)} mistakes ...")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
         running = {
             threads.submit(notice, mutant, seconds_of, noticed_by.get(str(mutant.key())),
-                           noticed_in.setdefault(Path(mutant.file).parent, set()), with_other_processor): mutant
+                           noticed_in[Path(mutant.file).parent], with_other_processor): mutant
             for mutant in chosen}
         for done, future in enumerate(concurrent.futures.as_completed(running), 1):
             mutant, (test, end) = running[future], future.result()

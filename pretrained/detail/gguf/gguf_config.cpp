@@ -21,11 +21,7 @@ using xgrad::detail::fail, xgrad::detail::in_quotes;
 class ConfigReader {
  public:
   ConfigReader(const GgufFile& file, const std::string& path)
-      : file_(file),
-        path_(path),
-        family_(family_of(file)),
-        prefix_(family_.model_type + std::string(".")),
-        fields_(file, path, family_.model_type) {}
+      : file_(file), path_(path), family_(family_of(file)), fields_(file, path, family_.model_type) {}
 
   json read() const {
     refuse_parts();
@@ -53,8 +49,8 @@ class ConfigReader {
   }
 
   std::size_t vocab_size() const {
-    const auto words = std::ranges::find(file_.tensors(), "token_embd.weight", &TensorView::name);
-    if (words == file_.tensors().end() || words->shape.size() != 2)
+    const TensorView* const words = fields_.tensor("token_embd.weight");
+    if (words == nullptr || words->shape.size() != 2)
       fail<FileError>(path_, ": must have the matrix \"token_embd.weight\"");
     return words->shape[0];
   }
@@ -86,9 +82,9 @@ class ConfigReader {
                                               "tensor_data_layout",
                                               "vocab_size"};
     for (const auto& [key, value] : file_.metadata()) {
-      const std::string_view name = key;
-      if (!name.starts_with(prefix_)) continue;
-      if (std::ranges::find(known, name.substr(prefix_.size())) != std::end(known)) continue;
+      const std::string_view name = key, prefix = fields_.prefix();
+      if (!name.starts_with(prefix)) continue;
+      if (std::ranges::find(known, name.substr(prefix.size())) != std::end(known)) continue;
       fail<FileError>(path_, ": the key ", in_quotes(key), " with ", value.description(),
                       " is not known, and may change what the model computes");
     }
@@ -122,7 +118,6 @@ class ConfigReader {
   const GgufFile& file_;
   const std::string& path_;
   const CausalFamilyInfo& family_;
-  std::string prefix_;
   GgufFields fields_;
 };
 

@@ -40,8 +40,6 @@ const TensorView* GgufFields::tensor(std::string_view name) const {
   return found == file_.tensors().end() ? nullptr : &*found;
 }
 
-bool GgufFields::has_tensor(std::string_view name) const { return tensor(name) != nullptr; }
-
 nlohmann::json GgufFields::rotary(std::size_t head) const {
   const auto* const base = find("rope.freq_base");
   const auto* const type = find("rope.scaling.type");

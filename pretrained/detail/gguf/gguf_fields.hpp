@@ -21,6 +21,8 @@ class GgufFields {
 
   GgufFields(const GgufFile& file, const std::string& path, std::string architecture);
 
+  /// What the keys of the architecture begin with, "llama.".
+  const std::string& prefix() const { return prefix_; }
   /// The value of a key of the architecture, "block_count", or null.
   const GgufValue* find(const char* key) const;
   /// Throws FileError without the key.
@@ -30,13 +32,13 @@ class GgufFields {
   std::int64_t size_or(const char* key, std::int64_t otherwise) const;
   /// The number of layers. Throws FileError unless the file has so many.
   std::int64_t layers() const;
-  bool has_tensor(std::string_view name) const;
+  /// A tensor of the file, or null.
+  const TensorView* tensor(std::string_view name) const;
+  bool has_tensor(std::string_view name) const { return tensor(name) != nullptr; }
   /// The rope_parameters of heads of this size.
   nlohmann::json rotary(std::size_t head) const;
 
  private:
-  const TensorView* tensor(std::string_view name) const;
-
   const GgufFile& file_;
   const std::string& path_;
   std::string prefix_;
