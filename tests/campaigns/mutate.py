@@ -238,7 +238,7 @@ def limits():
 
 def run_tests(program, key, tests, seconds, environment=()):
     """Runs these tests of the program with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
-    with tempfile.TemporaryDirectory(dir=WORK) as folder, open(Path(folder) / "output", "w+b") as output:
+    with tempfile.TemporaryDirectory() as folder, open(Path(folder) / "output", "w+b") as output:
         flags = Path(folder) / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
         arguments = COMPARISONS.get(program.name, [f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"])
