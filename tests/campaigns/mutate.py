@@ -238,11 +238,13 @@ def limits():
 
 def run_tests(program, key, tests, seconds, environment=()):
     """Runs these tests of the program with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
-    with tempfile.TemporaryDirectory() as folder, open(Path(folder) / "output", "w+b") as output:
-        flags = Path(folder) / "flags"
+    with tempfile.TemporaryDirectory() as parent, open(Path(parent) / "output", "w+b") as output:
+        folder = Path(parent) / "files"  # a test or a mistake may look beside it
+        folder.mkdir()
+        flags = Path(parent) / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
         arguments = COMPARISONS.get(program.name, [f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"])
-        environment = dict(os.environ, TMPDIR=folder, **{SWITCH: str(key)}, **dict(environment))
+        environment = dict(os.environ, TMPDIR=str(folder), **{SWITCH: str(key)}, **dict(environment))
         process = subprocess.Popen(
             [program, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits)
