@@ -394,6 +394,18 @@ TEST(Inspect, ListsTensorsAndMetadataOfGgufFiles) {
             "metadata \"tokens\": ARRAY of 2 STRING: \"<s>\", \"\\n\"\n"
             "metadata \"template\": STRING \"" +
                 std::string(200, 'a') + "...\"\n");
+
+  std::string blocks;
+  constexpr std::size_t count = 2049;  // the last one is not in the first piece that is read
+  for (std::size_t i = 1; i <= count; ++i)
+    blocks += gguf::number(i < count ? std::uint16_t{0} : std::uint16_t{0x3c00}) + std::string(32, '\5');
+  EXPECT_EQ(
+      xgrad_tests::output_of(
+          "inspect " +
+          temporary.write("large.gguf", gguf::file({}, {gguf::tensor("w", {32, count}, Q8_0, 0)}, blocks))),
+      "name  dtype  shape       min  max  nan\n"
+      "w     Q8_0   (2049, 32)    0    5    0\n"
+      "1 tensor, 65568 elements, 69666 bytes\n");
   const std::string broken = temporary.write("broken.gguf", "GGUF");
   const auto program = xgrad_tests::run_program("inspect " + broken + " 2>&1");
   EXPECT_EQ(program.exit_code, 1);
