@@ -299,7 +299,9 @@ TEST_F(OnnxRefusalTest, CappedAttentionBehindEarlierKeysIsExported) {
                                             .first_query = 2,
                                             .num_keys = 2,
                                             .softcap = 0.5};
+      const Variable<float> half = narrow(x, 1, 1, 2);
       return scaled_dot_product_attention(x, x, x, {}, options) +
+             scaled_dot_product_attention(x, half, half, {}, {.num_heads = 4, .num_kv_heads = 2}) +
              xgrad::qkv_attention(xgrad::cat({x, x, x}, -1), {},
                                   {.is_causal = true, .num_heads = heads, .softcap = 2});
     };
@@ -466,6 +468,33 @@ TEST_F(OnnxRefusalTest, WhatDependsOnValuesIsFoundByTheThirdCall) {
   const std::string of_nan = error([&](const Variable<float>& x) { return ++calls > 2 ? x * NAN : x * 3; });
   EXPECT_TRUE(of_nan.starts_with("onnx::save: the output \"y\" of the file differs from the model's by inf"))
       << of_nan;
+  EXPECT_NE(
+      error([](const Variable<float>& x) { return x.shape(0) == 2 || x.shape(0) == 5 ? x * 2 : x * 3; }), "")
+      << "its lengths are others";
+}
+
+TEST_F(OnnxRefusalTest, PackedSequencesAreNotExported) {
+  xgrad::pretrained::Config config = xgrad::pretrained::Config::of(Family::bert);
+  config.vocab_size = 40;
+  config.hidden_size = config.embedding_size = config.intermediate_size = 8;
+  config.num_hidden_layers = config.num_attention_heads = 1;
+  const xgrad::pretrained::Encoder<float> model(config);
+  model.eval();
+  model.skip_padding();
+  const std::string text = message_of<ValueError>([&] {
+    xgrad::onnx::save<float>(model, path_,
+                             {{"input_ids", {"batch", "sequence"}, 0, 40, config.pad_token_id},
+                              {"attention_mask", {"batch", "sequence"}, 0, 2}},
+                             [&](const Values<float>& in) {
+                               const xgrad::pretrained::Input input{std::get<Ids>(in.at("input_ids")),
+                                                                    std::get<Ids>(in.at("attention_mask")),
+                                                                    {}};
+                               return Values<float>{{"last_hidden_state", model(input).last_hidden_state}};
+                             });
+  });
+  EXPECT_NE(text.find("'self_attention' in encoder.layer.0, of packed sequences: switch skip_padding off"),
+            text.npos)
+      << text;
 }
 
 TEST_F(OnnxRefusalTest, AFileThatIsThereStaysWhenASaveFails) {

@@ -76,6 +76,7 @@ ExportedFunctions<T> exported_functions() {
        [](const V& x) {
          return logsumexp(x * 30, {0, 2});
        }},
+      {"matmul_transposed", [](const V& x) { return detail::matrix_product(x, true, x, false); }},
       {"mish", [](const V& x) { return mish(x); }},
       {"norm", [](const V& x) { return norm(x, T(2), {1}, {.keepdim = true}); }},
       {"norm_of_cubes",
