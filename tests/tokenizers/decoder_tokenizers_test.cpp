@@ -167,6 +167,14 @@ TEST(DecoderTokenizerTest, EachSignOfPunctuationIsAWord) {
   EXPECT_EQ(ids_of(tokenizer, "a!!"), (Ids{1, 8}));
 }
 
+TEST(DecoderTokenizerTest, SplitsAtASignThatMeansMoreInPatterns) {
+  json tokenizer = small_model();
+  tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", "."}}}, {"behavior", "Removed"}};
+  EXPECT_EQ(ids_of(tokenizer, "ab.ab"), (Ids{3, 3}));
+  tokenizer["pre_tokenizer"]["invert"] = true;
+  EXPECT_EQ(ids_of(tokenizer, "ab.ab"), Ids{0});
+}
+
 TEST(DecoderTokenizerTest, RefusesModelsThatAreNotWhole) {
   json tokenizer = small_model();
   tokenizer["model"]["unk_token"] = "?";

@@ -75,6 +75,10 @@ TEST(JsonTest, RefusesWhatIsNotJson) {
   for (int i = 0; i < 8'000'000; ++i) zeros += ",0";
   EXPECT_EQ(message_of<FileError>([&] { Json::parse("f", zeros + "]"); }),
             "f: must have at most 8000000 values");
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  EXPECT_TRUE(Json::parse("f", nested(64)).is_array());
+  EXPECT_EQ(message_of<FileError>([&] { Json::parse("f", nested(65)); }),
+            "f: must be at most 64 levels deep");
   for (const char* text : {"", "{", "[1,]", "1e999", "\"\xff\"", "\"\\ud800\"", "nan", "{\"a\":1} x"}) {
     SCOPED_TRACE(text);
     EXPECT_EQ(message_of<FileError>([&] { Json::parse("f", text); }).rfind("f: must be JSON, got a ", 0), 0U);

@@ -44,6 +44,12 @@ class SentencePieceBuilder {
     model_.message(2, trainer);
   }
 
+  void trainer(std::uint64_t field, std::string_view value) {
+    MessageWriter trainer;
+    trainer.text(field, value);
+    model_.message(2, trainer);
+  }
+
   void normalizer(std::uint64_t field, std::string_view value) {
     MessageWriter normalizer;
     normalizer.text(field, value);
@@ -168,6 +174,13 @@ TEST(SentencePieceTest, WhatAUserDefinesIsNotMerged) {
             (Ids{7, 6, 1, 3, 7, 2, 1}));
 }
 
+TEST(SentencePieceTest, WhatIsUnknownIsShownAsTheFileSays) {
+  SentencePieceBuilder model = with_texts();
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(Ids{6, 0, 5}), "a \u2047 b");
+  model.trainer(44, "<?>");
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(Ids{6, 0, 5}), "a<?>b");
+}
+
 TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
   const SentencePieceFolder folder("sentencepiece.bpe.model", with_texts(),
                                    {{"tokenizer_class", "XLMRobertaTokenizer"}, {"model_max_length", 7}});
@@ -205,12 +218,15 @@ TEST(SentencePieceTest, DebertaAppendsTheMask) {
   folder.write("config.json", R"({"model_type": "deberta-v2"})");
   const Tokenizer tokenizer = folder.read();
   EXPECT_EQ(tokenizer.encode(" A[MASK]b ").ids, (Ids{1, 7, 12, 8, 2}));
+  EXPECT_EQ(tokenizer.encode("a[unk]b").ids, (Ids{1, 7, 3, 8, 2})) << "it is found in lower case";
   EXPECT_EQ(tokenizer.encode("a", "b").type_ids, (Ids{0, 0, 0, 1, 1}));
 
   const SentencePieceFolder listed("spm.model", model, {{"tokenizer_class", "DebertaV2Tokenizer"}});
   listed.write("added_tokens.json", R"({"[MASK]": 12, "<new>": 13})");
   EXPECT_EQ(listed.read().encode("<new>[MASK]").ids, (Ids{1, 13, 12, 2}));
   EXPECT_TRUE(listed.read().contains(13));
+  listed.write("added_tokens.json", R"({"<new>": 12})");
+  EXPECT_EQ(listed.read().encode("<new>[MASK]").ids, (Ids{1, 12, 13, 2})) << "the mask is behind them";
 }
 
 TEST(SentencePieceTest, AlbertLowersAndAvoidsNumbersWithCommas) {
@@ -244,6 +260,12 @@ TEST(SentencePieceTest, MarianLooksUpWholeUnknownRuns) {
   EXPECT_EQ(ids("xyaz"), (Ids{3, 0, 4, 7}));
   // This would take the square of the length if the beginnings were looked up.
   EXPECT_EQ(ids(std::string(1'000'000, 'x')), (Ids{3, 0}));
+
+  EXPECT_EQ(ids("xz"), (Ids{3, 0}));
+  SentencePieceBuilder target = with_texts();
+  for (const char* text : {"x", "z"}) target.piece(text, -1);
+  folder.write("target.spm", target.bytes());
+  EXPECT_EQ(Tokenizer::from_folder(folder.path(""), {.target = true}).encode("xz").ids, (Ids{3, 5, 7, 1}));
 }
 
 TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {
@@ -259,6 +281,19 @@ TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {
   const SentencePieceFolder modern("spiece.model", model,
                                    {{"tokenizer_class", "T5Tokenizer"}, {"legacy", false}});
   EXPECT_EQ(modern.read().encode("a<extra_id_0>b ").ids, (Ids{6, 110, 5, 1}));
+  EXPECT_EQ(usual.read().encode("a\nb ").ids, (Ids{6, 7, 1})) << "any white space is between words";
+  const SentencePieceFolder bare("spiece.model", model,
+                                 {{"tokenizer_class", "T5Tokenizer"}, {"add_prefix_space", false}});
+  EXPECT_EQ(bare.read().encode("ab").ids, (Ids{4, 5, 1}));
+}
+
+TEST(SentencePieceTest, WhatAUserDefinesIsShownInDecodedTexts) {
+  SentencePieceBuilder model = with_texts({{"<pad>", control}, {"</s>", control}, {"<unk>", unknown}});
+  model.piece("<sep>", 0, user_defined);
+  const SentencePieceFolder folder("spiece.model", model, {{"tokenizer_class", "T5Tokenizer"}});
+  const Encoding encoding = folder.read().encode("a<sep>b");
+  EXPECT_EQ(encoding.ids, (Ids{6, 11, 7, 1}));
+  EXPECT_EQ(folder.read().decode(encoding.ids), "a<sep> b");
 }
 
 TEST(SentencePieceTest, FilesAreSavedAsTheyWereRead) {

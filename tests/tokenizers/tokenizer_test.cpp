@@ -155,6 +155,38 @@ TEST(TokenizerTest, KnowsItsSpecialTokens) {
   EXPECT_EQ(roberta.unk_id(), 3);
   EXPECT_EQ(roberta.mask_id(), 300);
   EXPECT_EQ(roberta.encode("a", "b").type_ids, std::vector<std::int64_t>(6, 0)) << "it has one type";
+  const Tokenizer modern = from_json(read_json(data + "/tokenizers/modernbert_mlm/tokenizer.json"));
+  EXPECT_EQ(modern.cls_id(), 341) << "byte pairs with BERT's tokens";
+  EXPECT_EQ(modern.mask_id(), 344);
+  const JsonFolder wrong(uncased_json());
+  wrong.write("tokenizer_config.json", R"({"mask_token": "<mask>"})");
+  EXPECT_EQ(
+      message_of<FileError>([&] { Tokenizer::from_folder(wrong.path()); }),
+      wrong.path() + "tokenizer_config.json: mask_token: must be a token of the vocabulary, got \"<mask>\"");
+}
+
+TEST(TokenizerTest, ChineseCharactersAreWordsIfAsked) {
+  json tokenizer = uncased_json();
+  const Tokenizer words = from_json(tokenizer);
+  EXPECT_EQ(words.encode("\u4f60\u597d").ids,
+            (std::vector<std::int64_t>{2, *words.token_to_id("\u4f60"), *words.token_to_id("\u597d"), 3}));
+  tokenizer["normalizer"]["handle_chinese_chars"] = false;
+  EXPECT_EQ(from_json(tokenizer).encode("\u4f60\u597d").ids, (std::vector<std::int64_t>{2, 1, 3}));
+}
+
+TEST(TokenizerTest, TheMaskOfOlderFilesTakesNoBlankIfItIsAnObject) {
+  const TemporaryFolder folder;
+  for (const char* name : {"vocab.json", "merges.txt"})
+    fs::copy(data + "/roberta_mlm/" + name, folder.path(name));
+  const auto tokens = [&](const char* config) {
+    folder.write("tokenizer_config.json", config);
+    return tokens_of(Tokenizer::from_folder(folder.path("")),
+                     Tokenizer::from_folder(folder.path("")).encode("a <mask>"));
+  };
+  using Tokens = std::vector<std::string>;
+  EXPECT_EQ(tokens(R"({"mask_token": "<mask>"})"), (Tokens{"<s>", "a", "<mask>", "</s>"}));
+  EXPECT_EQ(tokens(R"({"mask_token": {"content": "<mask>"}})"),
+            (Tokens{"<s>", "a", "\u0120", "<mask>", "</s>"}));
 }
 
 TEST(TokenizerTest, GivesTokensForIdsAndBack) {
@@ -481,6 +513,8 @@ TEST(TokenizerTest, FindsAddedTokens) {
   const Tokenizer normalized = from_json(with_added("Foo", {{"normalized", true}}));
   EXPECT_EQ(plain_tokens(normalized, "FOO red"), (Tokens{"foo", "red"}));
   EXPECT_EQ(normalized.encode("foo").ids[1], normalized.token_to_id("Foo"));
+  const Tokenizer renamed = from_json(with_added("Foo", {{"normalized", true}, {"special", true}}));
+  EXPECT_EQ(renamed.decode(renamed.encode("old Foo").ids), "old foo") << "no special token has this text";
   const Tokenizer word = from_json(with_added("Foo", {{"single_word", true}}));
   EXPECT_EQ(plain_tokens(word, "Foo. xFoo Foox"), (Tokens{"Foo", ".", "x", "##f", "##oo", "foo", "##x"}));
   const Tokenizer split = from_json(with_added("zq", {{"single_word", true}}));

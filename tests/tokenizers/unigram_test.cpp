@@ -117,6 +117,12 @@ TEST(UnigramTest, RefusesWhatIsNotWhole) {
             "model: unk_id must be the id of a token, got null");
   EXPECT_EQ(refusal([](json& t) { t["model"]["unk_id"] = 9; }),
             "model.unk_id must be the id of a token, got 9");
+  EXPECT_EQ(refusal([](json& t) { t["model"].erase("unk_id"); }), "model: unk_id is missing");
+  EXPECT_EQ(refusal([](json& t) {
+              t["added_tokens"].push_back({{"id", 9}, {"content", "<new>"}});
+              t["model"]["unk_id"] = 9;
+            }),
+            "model.unk_id must be the id of a token of model.vocab, got 9");
   EXPECT_EQ(refusal([](json& t) { t["model"]["vocab"][3] = json::array({"b"}); }),
             "model.vocab[3] must be a token and its score, got an array");
   EXPECT_EQ(refusal([](json& t) { t["model"]["vocab"][3][1] = "-2"; }),

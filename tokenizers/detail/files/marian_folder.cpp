@@ -46,7 +46,7 @@ Pipeline read_marian_folder(const std::string& folder, const TokenizerConfig& co
   TokenIndices codes;
   for (const auto& [text, token] : model_words(tokens)) {
     vocabulary.texts.emplace(text, token);
-    if (text.starts_with(">>") && text.ends_with("<<")) codes.emplace(text, token);
+    if (text.starts_with(">>")) codes.emplace(text, token);
   }
   file.options.vocabulary = std::move(vocabulary);
 

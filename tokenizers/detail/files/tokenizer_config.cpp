@@ -174,12 +174,9 @@ std::vector<Declared> TokenizerConfig::tokens(const TokenIds& vocab, const RoleT
     }
   }
   if (added_) {
-    const std::size_t first = all.size();
     for (const auto& [text, id] : added_->members())
       all.push_back(
           {.place = id, .text = text, .id = id.integer(0, largest_id), .normalized = true, .special = false});
-    std::sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
-              [](const Declared& a, const Declared& b) { return *a.id < *b.id; });
   }
   std::unordered_map<std::string, std::size_t> places;
   for (Declared& one : all) {
