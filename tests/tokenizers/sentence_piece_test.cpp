@@ -266,6 +266,8 @@ TEST(SentencePieceTest, MarianLooksUpWholeUnknownRuns) {
   for (const char* text : {"x", "z"}) target.piece(text, -1);
   folder.write("target.spm", target.bytes());
   EXPECT_EQ(Tokenizer::from_folder(folder.path(""), {.target = true}).encode("xz").ids, (Ids{3, 5, 7, 1}));
+  folder.write("tokenizer_config.json", R"({"eos_token": "x"})");
+  EXPECT_EQ(folder.read().encode("z").ids, (Ids{3, 7, 5}));
 }
 
 TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {

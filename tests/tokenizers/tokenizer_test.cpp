@@ -189,6 +189,16 @@ TEST(TokenizerTest, TheMaskOfOlderFilesTakesNoBlankIfItIsAnObject) {
             (Tokens{"<s>", "a", "\u0120", "<mask>", "</s>"}));
 }
 
+TEST(TokenizerTest, OlderFilesKeepABlankOutOfOffsetsUnlessItIsAdded) {
+  const TemporaryFolder folder;
+  for (const char* name : {"vocab.json", "merges.txt"})
+    fs::copy(data + "/roberta_mlm/" + name, folder.path(name));
+  const auto offsets = [&] { return json(Tokenizer::from_folder(folder.path("")).encode(" are").offsets); };
+  EXPECT_EQ(offsets(), json({{0, 0}, {1, 4}, {0, 0}}));
+  folder.write("tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_EQ(offsets(), json({{0, 0}, {0, 4}, {0, 0}})) << "as in the library";
+}
+
 TEST(TokenizerTest, GivesTokensForIdsAndBack) {
   const Tokenizer tokenizer = from_json(uncased_json());
   EXPECT_EQ(tokenizer.token_to_id("[MASK]"), 4);
@@ -816,6 +826,10 @@ TEST(TokenizerTest, RefusesOlderFilesThatAreNotWhole) {
       refused_files({{"vocab.txt", vocab},
                      {"tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "a"}}})"}}),
       "FOLDER/tokenizer_config.json: added_tokens_decoder.x: the name must be an id");
+  EXPECT_EQ(
+      refused_files({{"vocab.txt", vocab},
+                     {"tokenizer_config.json", R"({"added_tokens_decoder": {"5x": {"content": "a"}}})"}}),
+      "FOLDER/tokenizer_config.json: added_tokens_decoder.5x: the name must be an id");
   EXPECT_EQ(refused_files({{"vocab.txt", vocab}, {"added_tokens.json", R"({"[SEP]": 9})"}}),
             "FOLDER/added_tokens.json: [SEP]: the id of \"[SEP]\" must be 3, as in the vocabulary, got 9");
   EXPECT_EQ(refused_files({{"vocab.txt", vocab}, {"added_tokens.json", R"({"<new>": 3})"}}),

@@ -134,14 +134,7 @@ Side TokenizerConfig::side(const std::string& name) const {
 std::optional<Declared> TokenizerConfig::token(const std::string& name) const {
   std::optional<Json> value = map_ ? map_->find(name) : std::nullopt;
   if (!value) value = find(name);
-  if (!value) return std::nullopt;
-  Declared token = text_or_object(*value);
-  const auto decoder = value->is_object() ? std::nullopt : find("added_tokens_decoder");
-  if (decoder) {
-    for (const auto& [id, object] : decoder->members())
-      if (object.at("content").text() == token.text) return declared(object, false);
-  }
-  return token;
+  return value ? std::optional(text_or_object(*value)) : std::nullopt;
 }
 
 std::optional<Declared> TokenizerConfig::token(Role role) const {
