@@ -14,8 +14,8 @@ constexpr double unknown_penalty = 10;  // of an unknown character, below the ra
 
 std::vector<double> by_index(const TokenTable& tokens, const std::vector<double>& scores) {
   std::vector<double> result(tokens.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i].in_model) result[i] = scores[static_cast<std::size_t>(tokens[i].id)];
+  for (const auto& [text, token] : model_words(tokens))
+    result[token] = scores[static_cast<std::size_t>(tokens[token].id)];
   return result;
 }
 

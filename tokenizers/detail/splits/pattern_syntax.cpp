@@ -62,7 +62,7 @@ class PatternParser {
   /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it.
   struct Item {
     PatternNode node;
-    std::optional<char32_t> folding = {};
+    bool may_fold = false;
   };
 
   [[noreturn]] void fail(const std::string& rule) const {
@@ -159,10 +159,10 @@ class PatternParser {
 
   static bool folds_at(const std::vector<Item>& items, std::size_t begin, std::size_t end,
                        const unicode::Fold& fold) {
-    if (!items[begin].folding || fold.text.size() > end - begin) return false;
+    if (!items[begin].may_fold || fold.text.size() > end - begin) return false;
     for (std::size_t i = 0; i < fold.text.size(); ++i) {
       const Item& item = items[begin + i];
-      if (!item.folding || !contains(item.node.ranges, fold.text[i])) return false;
+      if (!item.may_fold || !contains(item.node.ranges, fold.text[i])) return false;
     }
     return true;
   }
@@ -191,7 +191,7 @@ class PatternParser {
 
   Item literal_item(char32_t character, const PatternOptions& options) {
     Item item{literal(character, options)};
-    if (options.ignore_case && item.node.kind == Kind::set) item.folding = character;
+    item.may_fold = options.ignore_case;
     return item;
   }
 
@@ -223,7 +223,6 @@ class PatternParser {
       is_interval = interval(least, most);
       if (!is_interval) return false;
     }
-    item.folding.reset();
     if (is_interval && least == most && take("?")) {  // no lazy one in Ruby
       item.node = repeated(repeated(std::move(item.node), least, most), 0, 1);
     } else if (take("?")) {

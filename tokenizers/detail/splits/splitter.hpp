@@ -157,7 +157,7 @@ class Splitter {
             done = end;
             return goes_on && add(begin, end, !rule.inverts);
           });
-      return more && (done == text.size() || add(done, text.size(), rule.inverts));
+      return more && add(done, text.size(), rule.inverts);
     });
   }
 
@@ -172,7 +172,7 @@ class Splitter {
         if ((done < i && !add(done, i, false)) || !add(i, next, true)) return false;
         done = next;
       }
-      return done == text.size() || add(done, text.size(), false);
+      return add(done, text.size(), false);
     });
   }
 
