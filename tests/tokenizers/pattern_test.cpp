@@ -84,11 +84,21 @@ TEST(PatternTest, RepeatsLazilyAndPossessively) {
   EXPECT_EQ(matches("ba{2}?c", "bc bac baac"), (Texts{"bc", "baac"})) << "two or none";
 }
 
+TEST(PatternTest, KnowsTheEndsOfLinesAndOfTheText) {
+  EXPECT_EQ(matches("\n^", "a\n\nb\n"), (Texts{"\n", "\n"})) << "no line begins behind the last end";
+  EXPECT_EQ(matches("a\\Z", "a\na\n"), Texts{"a"});
+}
+
+TEST(PatternTest, CommentsEndWithTheirLines) { EXPECT_EQ(matches("(?x) a # one\n b", "ab a"), Texts{"ab"}); }
+
+TEST(PatternTest, ClassesMayBeginAlike) { EXPECT_EQ(matches("[a-c][a-z]", "az zz ca"), (Texts{"az", "ca"})); }
+
 TEST(PatternTest, RangesOfAClassMayOverlap) { EXPECT_EQ(matches("[a-zb-c]", "x"), Texts{"x"}); }
 
 TEST(PatternTest, ClassesAreNegated) {
   EXPECT_EQ(matches("[[:^alpha:]]", "a1b"), Texts{"1"});
   EXPECT_EQ(matches("(?i:[^a])", "aAb"), Texts{"b"});
+  EXPECT_EQ(matches("\\P{^L}", "a1"), Texts{"a"}) << "twice";
 }
 
 TEST(PatternTest, ADashBeforeAnIntersectionIsACharacter) {
@@ -109,6 +119,7 @@ TEST(PatternTest, NumbersOfCharactersEndAfterTheirDigits) {
 
 TEST(PatternTest, LooksAround) {
   EXPECT_EQ(matches("(?<=a+)b", "aab b"), Texts{"b"});
+  EXPECT_EQ(matches("(?<=ba*)c", "bc baac c"), (Texts{"c", "c"}));
   EXPECT_EQ(matches("(?<!é)b", "éb ab"), Texts{"b"});
   EXPECT_EQ(matches("(?<=ab|c)d", "abd cd bd"), (Texts{"d", "d"}));
   EXPECT_EQ(matches("\\w+(?=!)(?!!!)", "a! b!! c!"), (Texts{"a", "c"}));
