@@ -37,6 +37,8 @@ TEST(UnicodeTest, GraphemesEndWhereUnicodeSays) {
   EXPECT_EQ(unicode::first_grapheme("\n\u0301"), 1U);
   EXPECT_EQ(unicode::first_grapheme("e\u0301\u0302a"), 5U);
   EXPECT_EQ(unicode::first_grapheme("ab"), 1U);
+  EXPECT_EQ(unicode::first_grapheme("\u0600a"), 3U) << "an Arabic number sign leads";
+  EXPECT_EQ(unicode::first_grapheme("\u0600\n"), 2U);
 }
 
 TEST(UnicodeTest, EveryCharacterHasItsClass) {
@@ -88,6 +90,7 @@ TEST(UnicodeTest, NormalFormsOrderAndComposeMarks) {
   EXPECT_EQ(normalizer("NFC")("\ud55c\u11a8"), "\ud55c\u11a8") << "a syllable that has its last part";
   EXPECT_EQ(normalizer("NFD")("\ud55c\uae00"), "\u1112\u1161\u11ab\u1100\u1173\u11af");
   EXPECT_EQ(normalizer("NFC")("a\u0308\u0301 a\u0327\u0301"), "\u00e4\u0301 \u00e1\u0327");
+  EXPECT_EQ(normalizer("NFC")("a\u030d\u0301"), "a\u030d\u0301") << "a mark of the same class is between";
 }
 
 TEST(UnicodeTest, NmtRemovesControlCharactersAndMakesBlanksOfSpaces) {
