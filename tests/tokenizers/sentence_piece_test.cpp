@@ -56,6 +56,12 @@ class SentencePieceBuilder {
     model_.message(3, normalizer);
   }
 
+  void normalizer(std::uint64_t field, std::int64_t value) {
+    MessageWriter normalizer;
+    normalizer.integer(field, value);
+    model_.message(3, normalizer);
+  }
+
   void denormalizer(std::uint64_t field, std::string_view value) {
     MessageWriter denormalizer;
     denormalizer.text(field, value);
@@ -179,6 +185,39 @@ TEST(SentencePieceTest, WhatIsUnknownIsShownAsTheFileSays) {
   EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(Ids{6, 0, 5}), "a \u2047 b");
   model.trainer(44, "<?>");
   EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(Ids{6, 0, 5}), "a<?>b");
+}
+
+TEST(SentencePieceTest, WhatAUserDefinesIsTakenWhateverItsScore) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  model.piece("ab", -50, user_defined);
+  for (const char* text : {"a", "b", "\u2581"}) model.piece(text, -1);
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("ab").ids, (Ids{4, 1}));
+}
+
+TEST(SentencePieceTest, WhatWasJoinedIsJoinedWithWhatFollows) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  float score = 0;
+  for (const char* text : {"ab", "cd", "abcd", "a", "b", "c", "d", "\u2581"}) model.piece(text, score--);
+  model.trainer(3, 2);
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("abcd").ids, (Ids{8, 3}));
+}
+
+TEST(SentencePieceTest, BlanksMayStayAsTheyAre) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  for (const char* text : {" ", " a", " b"}) model.piece(text, -1);
+  model.normalizer(5, 0);  // escape_whitespaces
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("a b").ids, (Ids{2, 3}));
+}
+
+TEST(SentencePieceTest, AllBlanksAtTheBeginningGoIfTheModelRemovesThem) {
+  SentencePieceBuilder model = with_texts();
+  const Ids ids{3, 3, 4};
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(ids), "a");
+  model.normalizer(4, 0);  // remove_extra_whitespaces
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().decode(ids), " a");
 }
 
 TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
