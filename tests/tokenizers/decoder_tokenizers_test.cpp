@@ -175,6 +175,15 @@ TEST(DecoderTokenizerTest, SplitsAtASignThatMeansMoreInPatterns) {
   EXPECT_EQ(ids_of(tokenizer, "ab.ab"), Ids{0});
 }
 
+TEST(DecoderTokenizerTest, WhatIsBetweenMatchesIsNotMergedWhenTheyAreInverted) {
+  json tokenizer = small_model();
+  tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "[ab]"}}}, {"invert", true}};
+  for (const char* behavior : {"MergedWithPrevious", "MergedWithNext"}) {
+    tokenizer["pre_tokenizer"]["behavior"] = behavior;
+    EXPECT_EQ(ids_of(tokenizer, "ab"), (Ids{1, 2})) << behavior;
+  }
+}
+
 TEST(DecoderTokenizerTest, RefusesModelsThatAreNotWhole) {
   json tokenizer = small_model();
   tokenizer["model"]["unk_token"] = "?";
@@ -234,6 +243,31 @@ TEST(DecoderTokenizerTest, StreamsGiveWholeCharacters) {
   EXPECT_EQ(stream.step(ids[1]), "");
   EXPECT_EQ(stream.step(-1), "");
   EXPECT_EQ(stream.finish(), "\ufffd") << "half a character is told as such";
+}
+
+TEST(DecoderTokenizerTest, TokensWithoutATextKeepTheBlanksOfTheNextOnes) {
+  const Tokenizer tokenizer = Tokenizer::from_folder(data + "sentencepiece_unigram");
+  const Ids ids = tokenizer.encode("the house").ids;
+  xgrad::tokenizers::DecodeStream stream(tokenizer, false);
+  std::string all;
+  for (const std::int64_t id : ids) all += stream.step(id) + stream.step(*tokenizer.token_to_id("</s>"));
+  EXPECT_EQ(all + stream.finish(), "the house");
+}
+
+/// This decoder drops an "a" before broken bytes up to the end if they are even in number.
+TEST(DecoderTokenizerTest, StreamsDoNotTakeBackWhatTheDecoderDropsLater) {
+  json tokenizer = small_model();
+  const json drop{{"type", "Replace"}, {"pattern", {{"Regex", "a(?=(?:\ufffd\ufffd)+$)"}}}, {"content", ""}};
+  tokenizer["decoder"] = {{"type", "Sequence"},
+                          {"decoders", {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}, drop}}};
+  xgrad::tokenizers::DecodeStream stream(Tokenizer::from_json(tokenizer.dump()));
+  std::string all = stream.step(1), broken;
+  for (int i = 0; i < 65; ++i) {
+    all += stream.step(5);
+    broken += "\ufffd";
+  }
+  all += stream.step(2);
+  EXPECT_EQ(all + stream.finish(), "a" + broken + "b");
 }
 
 /// The library's stream, which holds back any number of tokens.
