@@ -138,6 +138,10 @@ TEST(TokenizerTest, LowersTextsIfAsked) {
   EXPECT_EQ(ids("A [mask] b"), (std::vector<std::int64_t>{2, 17, 4, 18, 3}));
   const Tokenizer bytes = Tokenizer::from_folder(data + "/roberta_mlm", {.lowercase = true});
   EXPECT_EQ(bytes.encode("Old HOUSE <mask>").ids, bytes.encode("old house <mask>").ids);
+  json composed = roberta_json();
+  composed["normalizer"] = {{"type", "NFC"}};
+  const Tokenizer both = Tokenizer::from_folder(JsonFolder(composed).path(), {.lowercase = true});
+  EXPECT_EQ(both.encode("Old HOUSE").ids, bytes.encode("old house").ids);
 }
 
 TEST(TokenizerTest, KnowsItsSpecialTokens) {
@@ -241,6 +245,27 @@ TEST(TokenizerTest, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(decode({e2, x82}), "\ufffd");
   EXPECT_EQ(decode({e2, x82, e2, x82, ac}), "\ufffd\u20ac");
   EXPECT_EQ(decode({x82, ff, byte("a")}), "\ufffd\ufffda");
+}
+
+TEST(TokenizerTest, BytesOfATokenAreThoseBehindOthers) {
+  const Tokenizer bert = from_json(uncased_json());
+  EXPECT_EQ(bert.token_bytes(bert.token_to_id("##a").value()), "a");
+  EXPECT_EQ(bert.token_bytes(bert.token_to_id("red").value()), " red");
+}
+
+TEST(TokenizerTest, LengthsOfWordsAreCountedInCharacters) {
+  const TemporaryFolder folder;
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n\u0436\n##\u0436\n");
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "\u0436";
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode(text + " " + text).size(), 202U);
+}
+
+TEST(TokenizerTest, WithoutTokensInsideOfWordsLongerOnesAreUnknown) {
+  const TemporaryFolder folder;
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n");
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("a ab").ids,
+            (std::vector<std::int64_t>{2, 4, 1, 3}));
 }
 
 TEST(TokenizerTest, EncodesManyTexts) {
@@ -570,6 +595,17 @@ TEST(TokenizerTest, TrimsTheBlanksOfByteLevelTokens) {
   EXPECT_EQ(plain_tokens(from_json(tokenizer), "are are"),
             (std::vector<std::string>{"\u0120are", "\u0120are"}));
   EXPECT_EQ(offsets("are are"), json({{0, 0}, {0, 3}, {3, 7}, {0, 0}}));
+  EXPECT_EQ(offsets("<mask>are"), json({{0, 0}, {0, 6}, {6, 9}, {0, 0}}));
+  tokenizer["post_processor"].update({{"trim_offsets", true}, {"add_prefix_space", true}});
+  EXPECT_EQ(offsets("a\t<mask>"), json({{0, 0}, {0, 1}, {2, 8}, {0, 0}})) << "any white space";
+  tokenizer["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "="}}}, {"content", "are are"}};
+  EXPECT_EQ(offsets("="), json({{0, 0}, {0, 1}, {0, 1}, {0, 0}})) << "both are of the first character";
+}
+
+TEST(TokenizerTest, AddedTokensWithOtherCharactersThanBytesHaveAreDecodedAsTheyAre) {
+  json roberta = roberta_json();
+  roberta["added_tokens"].push_back(added(301, "<\uff5cUser\uff5c>"));
+  EXPECT_EQ(from_json(roberta).decode(std::vector<std::int64_t>{301}), "<\uff5cUser\uff5c>");
 }
 
 TEST(TokenizerTest, ByteLevelWordsThatAreTokensStayIfAsked) {
