@@ -62,7 +62,7 @@ class PatternParser {
   /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it.
   struct Item {
     PatternNode node;
-    bool may_fold = false;
+    bool may_fold = false;  // what is no set has no ranges, so it does not
   };
 
   [[noreturn]] void fail(const std::string& rule) const {
@@ -190,9 +190,7 @@ class PatternParser {
   }
 
   Item literal_item(char32_t character, const PatternOptions& options) {
-    Item item{literal(character, options)};
-    item.may_fold = options.ignore_case;
-    return item;
+    return {literal(character, options), options.ignore_case};
   }
 
   Item atom(PatternOptions& options, std::size_t depth) {
