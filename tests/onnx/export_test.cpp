@@ -468,9 +468,10 @@ TEST_F(OnnxRefusalTest, WhatDependsOnValuesIsFoundByTheThirdCall) {
   const std::string of_nan = error([&](const Variable<float>& x) { return ++calls > 2 ? x * NAN : x * 3; });
   EXPECT_TRUE(of_nan.starts_with("onnx::save: the output \"y\" of the file differs from the model's by inf"))
       << of_nan;
-  EXPECT_NE(
-      error([](const Variable<float>& x) { return x.shape(0) == 2 || x.shape(0) == 5 ? x * 2 : x * 3; }), "")
-      << "its lengths are others";
+  const std::string of_length =
+      error([](const Variable<float>& x) { return x.shape(0) == 2 || x.shape(0) == 5 ? x * 2 : x * 3; });
+  EXPECT_TRUE(of_length.starts_with("onnx::save: the output \"y\" of the file differs from the model's by "))
+      << of_length;
 }
 
 TEST_F(OnnxRefusalTest, PackedSequencesAreNotExported) {
