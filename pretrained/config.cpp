@@ -84,7 +84,7 @@ std::string with_names_of_file(std::string rule, const Fields& fields, const Con
     const std::string name = fields.name_of(value);
     if (name.empty()) continue;
     for (std::size_t i = 0; (i = rule.find(member, i)) != rule.npos;) {
-      const bool is_whole = (i == 0 || !is_letter(i - 1)) && !is_letter(i + member.size());
+      const bool is_whole = !is_letter(i + member.size());
       if (is_whole) rule.replace(i, member.size(), name);
       i += is_whole ? name.size() : 1;
     }

@@ -74,14 +74,12 @@ struct StoredIntegers {
   }
 };
 
-/// Parameters and buffers, beside weights of 8-bit integers.
+/// Parameters, beside weights of 8-bit integers; no model has buffers.
 template <class T>
 StateDict<T> float_state(const Model<T>& model) {
   if (model.named_int8_weights().empty()) return model.state_dict();
   StateDict<T> state;
-  for (const auto& list : {model.named_parameters(), model.named_buffers()}) {
-    for (const auto& [name, one] : list) state.emplace(name, one.value());
-  }
+  for (const auto& [name, one] : model.named_parameters()) state.emplace(name, one.value());
   return state;
 }
 

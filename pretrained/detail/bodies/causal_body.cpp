@@ -33,7 +33,6 @@ TokenPositions positions_of(const Input& input) {
     while (first < length && (*input.attention_mask)(row, first) == 0) ++first;
     for (std::size_t i = 0; i < length; ++i)
       found.numbers(row, i) = static_cast<std::int64_t>(std::max(i, first) - first);
-    if (first == length) continue;
     found.length = std::max(found.length, length - first);
     found.are_counted = found.are_counted && first == 0;
   }

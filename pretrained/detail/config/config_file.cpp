@@ -162,7 +162,7 @@ std::string config_json(const ConfigChange& change, const ConfigHead& head) {
   all.erase("quantization_config");
   if (!head.quantization.empty()) all["quantization_config"] = nlohmann::json::parse(head.quantization);
   if (!problem && change.labels_then.problem_type) all.erase("problem_type");
-  if (problem && (fresh || problem != change.labels_then.problem_type)) {
+  if (problem && problem != change.labels_then.problem_type) {
     for (const auto& [name, kind] : problem_names())
       if (kind == *problem) all["problem_type"] = name;
   }

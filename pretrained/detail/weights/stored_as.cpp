@@ -17,7 +17,7 @@ std::optional<std::string> respelled(std::string_view name, std::string_view fro
     const std::size_t begin = end;
     while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
     const std::string_view behind = from.substr(star + 1);
-    if (end == begin || !name.substr(end).starts_with(behind)) return std::nullopt;
+    if (!name.substr(end).starts_with(behind)) return std::nullopt;
     start.replace(start.find('*'), 1, name.substr(begin, end - begin));
     end += behind.size();
   }
