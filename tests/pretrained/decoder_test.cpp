@@ -144,6 +144,9 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
     save_folder(model, folder.path("model"));
     EXPECT_EQ(logits(folder.path("model")), model({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value());
     const CausalConfig read = CausalConfig::from_folder(folder.path("model"));
+    if (const auto* const llama3 = std::get_if<xgrad::Llama3Scaling>(&read.rotary->scaling)) {
+      EXPECT_EQ(llama3->high_freq_factor, 3);
+    }
     EXPECT_EQ(read.eos_token_ids, config.eos_token_ids);
     EXPECT_FALSE(read.pad_token_id);
   }
@@ -170,6 +173,63 @@ TEST(DecoderFolderTest, BothSpellingsOfThetaHaveTheSameLimit) {
     });
     check();
   }
+}
+
+TEST(DecoderFolderTest, ScalingsAreOfAllPositionsUnlessTheFileSaysOtherwise) {
+  const NewFolder folder(CausalFamily::llama);
+  const auto read = [&](const nlohmann::json& more) {
+    folder.configure([&](nlohmann::json& config) {
+      config.erase("rope_scaling");
+      config["rope_parameters"] = {{"rope_type", "yarn"}, {"rope_theta", 500}};
+      config["rope_parameters"].update(more);
+    });
+    return std::get<xgrad::YarnScaling>(CausalConfig::from_folder(folder.path()).rotary->scaling);
+  };
+  EXPECT_EQ(read({{"factor", 4}}).original_max_positions, 12U);
+  const xgrad::YarnScaling half = read({{"original_max_position_embeddings", 6}});
+  EXPECT_EQ(half.original_max_positions, 6U);
+  EXPECT_EQ(half.factor, 2) << "12 positions of 6";
+}
+
+TEST(DecoderFolderTest, HeadsOfTheirOwnSizeNeedNotDivideTheHiddenSize) {
+  CausalConfig config = small(CausalFamily::qwen3);
+  config.num_attention_heads = 3;
+  config.head_dim = 6;
+  const CausalLM<float> model(config);
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(model, folder.path("model"));
+  EXPECT_EQ(logits(folder.path("model")), model({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value());
+}
+
+TEST(DecoderFolderTest, AWindowThatIsNotUsedIsNone) {  // as files of Qwen2.5 have it
+  const NewFolder folder(CausalFamily::qwen2);
+  folder.configure([](nlohmann::json& config) {
+    config.erase("layer_types");
+    config.update({{"use_sliding_window", false}, {"sliding_window", 3}, {"max_window_layers", 0}});
+  });
+  EXPECT_FALSE(CausalConfig::from_folder(folder.path()).window(1));
+}
+
+TEST(DecoderFolderTest, LargeMatricesAreReadWhole) {
+  CausalConfig config = small(CausalFamily::gpt2);
+  config.num_hidden_layers = 1;
+  config.intermediate_size = 12000;  // more numbers than are read at once
+  const CausalLM<float> model(config);
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(model, folder.path("model"));
+  EXPECT_TRUE(CausalLM<float>::from_folder(folder.path("model")).state_dict() == model.state_dict());
+}
+
+TEST(DecoderFolderTest, WhatAProgramChangesIsWrittenAndTheRestStays) {
+  const NewFolder folder(CausalFamily::gpt2);
+  folder.configure([](nlohmann::json& config) { config["summary_type"] = "mean"; });
+  CausalConfig config = CausalConfig::from_folder(folder.path());
+  const auto written = [&] { return nlohmann::json::parse(config.json("GPT2LMHeadModel", "float32")); };
+  nlohmann::json expected = written();
+  EXPECT_EQ(expected.at("summary_type"), "mean");
+  config.residual_dropout = 0.3;
+  expected["resid_pdrop"] = 0.3;
+  EXPECT_EQ(written(), expected);
 }
 
 /// The message of saving a small model with a change; the file's name of what is refused comes first.
@@ -325,6 +385,8 @@ TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
                       c["eos_token_id"] = {3, 20};
                     }),
             "eos_token_id[1] must be a whole number from 0 to 19, got 20");
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["eos_token_id"] = std::vector<int>(1001, 3); }),
+            "eos_token_id must be at most 1000 ids, got an array");
   EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["model_type"] = "gpt_neox"; }),
             "model_type must be gpt2, llama, mistral, qwen2 or qwen3 (the supported decoders), got "
             "\"gpt_neox\"");
@@ -520,6 +582,7 @@ TEST(HalvesTest, AreTheNearestOnes) {
   EXPECT_EQ(half_of(0x1p-25F), 0) << "half of the smallest";
   EXPECT_EQ(half_of(-0x1.8p-25F), 0x8001);
   EXPECT_EQ(half_of(65519), 0x7bff);
+  EXPECT_TRUE(fits_half(65519));
   EXPECT_FALSE(fits_half(65520));
   EXPECT_FALSE(fits_half(-INFINITY));
   EXPECT_EQ(bfloat16_of(1 + 0x1p-8F), 0x3f80);
@@ -560,6 +623,24 @@ TEST(DecoderTest, PaddingBetweenTokensCounts) {
     EXPECT_NEAR(share(Ids{{4, 7, 2}}, Ids{{1, 0, 1}}, 0), expected, 1e-9 * expected);
     EXPECT_NEAR(share(Ids{{0, 0, 4, 7, 2}}, Ids{{0, 0, 1, 0, 1}}, 2), expected, 1e-9 * expected);
   }
+}
+
+TEST(DecoderTest, ScoresAreDividedByTheNumberOfTheLayerWhereAsked) {
+  CausalConfig config = small(CausalFamily::gpt2);
+  config.initializer_range = 0.5;
+  const auto made = [&] {
+    xgrad::manual_seed(2);
+    return CausalLM<double>(config);
+  };
+  const CausalLM<double> plain = made();
+  config.scale_attention_by_layer = true;
+  const CausalLM<double> scaled = made();
+  for (const auto& [name, parameter] : scaled.named_parameters()) {
+    if (name.find("h.1.attn.q_proj.") != name.npos)
+      parameter.assign(Array<double>(2 * parameter.value()));  // what the second layer divides by
+  }
+  const Input input{Ids{{4, 7, 2, 5}}};
+  EXPECT_LT(relative_difference(scaled(input).value(), plain(input).value()), 1e-12);
 }
 
 TEST(DecoderTest, NoTokenSeesLaterOnes) {
@@ -667,6 +748,20 @@ TEST(DecoderTest, WithCheckpointsTheGraphHoldsLess) {
   EXPECT_EQ(attentions.size(), 2U);
 }
 
+TEST(DecoderTest, RotaryPositionsHaveNoEnd) {
+  const CausalLM<float> model(small(CausalFamily::llama));
+  EXPECT_FALSE(model.config().max_length());
+  EXPECT_NO_THROW(model({Ids(Shape{1, 13}, 1)}));
+}
+
+TEST(DecoderTest, TheEmbeddingOfPaddingLearnsNothing) {
+  const CausalLM<double> model(small(CausalFamily::llama));
+  model.loss({Ids{{0, 4, 7}}}, Ids{{0, 4, 7}}).backward();
+  const Array<double> gradient = model.decoder().word_embeddings().grad().value();
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(gradient(0, i), 0);
+  EXPECT_NE(gradient(4, 0), 0);
+}
+
 TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
   const CausalLM<float> model(small(CausalFamily::gpt2));
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
@@ -715,12 +810,15 @@ TEST(DecoderTest, ClassifiesByTheLastTokenThatIsNoPadding) {
   xgrad::manual_seed(2);
   CausalConfig config = small(CausalFamily::llama);
   const CausalSequenceClassifier<double> model(config);
+  EXPECT_EQ(model.named_parameters().back().first, "score.weight") << "without a bias";
   const auto batch = model({Ids{{4, 7, 2, 0, 0}, {4, 0, 7, 2, 9}}, Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}});
   const auto first = model({Ids{{4, 7, 2}}}), second = model({Ids{{4, 0, 7, 2, 9}}});
   for (std::size_t label = 0; label < 2; ++label) {
     EXPECT_NEAR(batch.value()(0, label), first.value()(0, label), 1e-12);
     EXPECT_NEAR(batch.value()(1, label), second.value()(0, label), 1e-12);
   }
+  const auto of_one = model({Ids{{4, 0, 0}}}), one = model({Ids(Shape{1, 1}, 4)});
+  EXPECT_NEAR(of_one.value()(0, 1), one.value()(0, 1), 1e-12);
   EXPECT_NO_THROW(model({Ids{{0, 0}}})) << "padding alone";
   config.pad_token_id.reset();
   const CausalSequenceClassifier<double> without(config);
