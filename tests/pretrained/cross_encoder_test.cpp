@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -80,6 +82,23 @@ TEST_F(CrossEncoderTest, TheNewestFileNamesTheFunction) {
                 "SiLU, Sigmoid, Softplus, Tanh, got \"os.system\"");
 }
 
+TEST_F(CrossEncoderTest, FunctionsOfTorchAreTheirFormulas) {
+  const std::map<std::string, double (*)(double)> functions{
+      {"ReLU", [](double x) { return std::max(x, 0.0); }},
+      {"GELU", [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2))); }},
+      {"SiLU", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"ELU", [](double x) { return x > 0 ? x : std::expm1(x); }},
+      {"LeakyReLU", [](double x) { return x > 0 ? x : 0.01 * x; }},
+      {"LogSigmoid", [](double x) { return -std::log1p(std::exp(-x)); }},
+      {"Softplus", [](double x) { return std::log1p(std::exp(x)); }}};
+  for (const auto& [name, function] : functions) {
+    copy_.write("config_sentence_transformers.json",
+                R"({"activation_fn": "torch.nn.modules.activation.)" + name + "\"}");
+    const auto [logit, got] = score();
+    EXPECT_NEAR(got, function(logit), 1e-14) << name;
+  }
+}
+
 TEST_F(CrossEncoderTest, SeveralLabelsHaveTheirLogits) {
   const auto encoder = CrossEncoder<double>::from_folder(xgrad_tests::model_folder("bert_classifier"));
   const Batch batch = encode(encoder.tokenizer(), Texts{"my feet"}, Texts{"the old house"});
@@ -95,6 +114,9 @@ TEST_F(CrossEncoderTest, OrderAndBatchesDoNotMatter) {
   const Array<double> all = encoder(texts, seconds);
   ASSERT_EQ(xgrad::to_string(all.shape()), "(4, 1)");
   EXPECT_LT(xt::amax(xt::abs(Array<double>(encoder(texts, seconds, {.batch_size = 1}) - all)))(), 1e-14);
+  std::vector<std::size_t> done;
+  encoder(texts, seconds, {.batch_size = 3, .progress = [&](std::size_t some) { done.push_back(some); }});
+  EXPECT_EQ(done, (std::vector<std::size_t>{3, 4}));
   EXPECT_EQ(xgrad::to_string(encoder(Texts(), Texts()).shape()), "(0, 1)");
   EXPECT_EQ(message_of<ValueError>([&] { encoder(texts, Texts{"a"}); }),
             "CrossEncoder: there must be as many second texts as texts, got 1 and 4");

@@ -638,6 +638,17 @@ TEST(ModelFolderTest, ABiasMayBeThereTwice) {
                                 expected.state_dict().at("lm_head.bias"));
 }
 
+TEST(ModelFolderTest, ABiasMayBeThatOfTheDecoderAlone) {
+  const FolderCopy copy("roberta_mlm");
+  copy.rename([](const std::string& name) { return name == "lm_head.bias" ? "lm_head.decoder.bias" : name; });
+  Notes notes;
+  const auto model = MaskedLM<float>::from_folder(copy.path(), notes.options()),
+             expected = MaskedLM<float>::from_folder(model_folder("roberta_mlm"));
+  EXPECT_TRUE(notes.all.empty()) << notes.all.front();
+  xgrad_tests::expect_same_bits(model.state_dict().at("lm_head.bias"),
+                                expected.state_dict().at("lm_head.bias"));
+}
+
 TEST(ModelFolderTest, AHeadTooLargeToStartFreshIsRefused) {
   const FolderCopy copy("bert_sentence");
   copy.change([](std::vector<TensorView>& tensors) {
@@ -733,6 +744,7 @@ TEST(ConfigTest, RefusesSizesThatDoNotFit) {
             "Config: type_vocab_size must be 0 in distilbert, got 2");
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.num_attention_heads = 0; }),
             "Config: num_attention_heads must divide hidden_size, got 0 and 768");
+  EXPECT_EQ(refusal(Family::t5, [](Config& c) { c.num_attention_heads = 7; }), "no exception");
   EXPECT_EQ(refusal(Family::roberta, [](Config& c) { c.max_position_embeddings = 2; }),
             "Config: max_position_embeddings must be above pad_token_id + 1");
   EXPECT_EQ(refusal(Family::roberta, [](Config& c) { c.vocab_size = 1; }),
@@ -869,6 +881,18 @@ TEST(ConfigTest, ReadsAndWritesAllFields) {
     EXPECT_EQ(read.problem_type, changed.problem_type);
     EXPECT_EQ(read.classifier_dropout, 0.5);
     EXPECT_EQ(read.layer_norm_eps, config.layer_norm_eps);
+  }
+}
+
+TEST(ConfigTest, HeadsDropAsManyAsLayersWhereTheFileDoesNotSay) {
+  const FolderCopy copy("bert_classifier");
+  for (const bool has_null : {false, true}) {
+    copy.configure([&](nlohmann::json& config) {
+      config["hidden_dropout_prob"] = 0.25;
+      config.erase("classifier_dropout");
+      if (has_null) config["classifier_dropout"] = nullptr;
+    });
+    EXPECT_EQ(Config::from_folder(copy.path()).classifier_dropout, 0.25);
   }
 }
 
@@ -1123,6 +1147,57 @@ TEST(PretrainedTest, WhatAttentionGivesIsDroppedAsHiddenStatesAre) {
     EXPECT_NEAR(states(0, 1, i), (x(i) - mean) / deviation * weight(i) + bias(i), 1e-9);
 }
 
+TEST(PretrainedTest, TokensAreDroppedInFrontOfTheirClassifier) {
+  for (const Family family : {Family::bert, Family::roberta, Family::electra}) {
+    Config config = small_config(family);
+    config.pad_token_id = 0;
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
+    config.classifier_dropout = 1;
+    const TokenClassifier<double> model(config);
+    EXPECT_NE(model(some_input()).value()(0, 0, 0), 0);
+    model.train();
+    EXPECT_EQ(model(some_input()).value(), Array<double>(xt::zeros<double>({2, 5, 2}))) << "the biases alone";
+  }
+}
+
+TEST(PretrainedTest, SequencesOfDistilBertAreClassifiedBehindARelu) {
+  const Config config = small_config(Family::distilbert);
+  const SequenceClassifier<double> model(config);
+  const auto state = model.state_dict();
+  const Variable<double> first = select(model.encoder()(some_input()).last_hidden_state, 1, 0);
+  const auto linear = [&](const std::string& name, const Variable<double>& x) {
+    return xgrad::linear(x, Variable<double>(state.at(name + ".weight")),
+                         Variable<double>(state.at(name + ".bias")));
+  };
+  const Array<double> expected = linear("classifier", relu(linear("pre_classifier", first))).value();
+  const Array<double> got = model(some_input()).value();
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got.data()[i], expected.data()[i], 1e-14);
+}
+
+TEST(PretrainedTest, TokensWithoutTypesAreOfTheFirst) {
+  const Encoder<double> encoder(small_config());
+  const Ids ids{{2, 7, 9}};
+  EXPECT_EQ(encoder({ids}).last_hidden_state.value(),
+            encoder({ids, {}, Ids{{0, 0, 0}}}).last_hidden_state.value());
+}
+
+TEST(PretrainedTest, NewEncodersHaveTheirPooler) {
+  EXPECT_TRUE(Encoder<double>(small_config())(some_input()).pooler_output.defined());
+}
+
+TEST(PretrainedTest, AnswersInFrontOfTheTextAreAtItsFirstToken) {
+  const QuestionAnswerer<double> model(small_config());
+  EXPECT_EQ(model.loss(some_input(), Ids{-5, 2}, Ids{-1, 3}).item(),
+            model.loss(some_input(), Ids{0, 2}, Ids{0, 3}).item());
+}
+
+TEST(PretrainedTest, HiddenStatesAreThoseOfTheEmbeddingsAndOfEachLayer) {
+  const Encoder<double> encoder(small_config());
+  const EncoderOutput<double> output = encoder(some_input(), {.hidden_states = true});
+  ASSERT_EQ(output.hidden_states.size(), 4U);
+  xgrad_tests::expect_same_bits(output.hidden_states.back().value(), output.last_hidden_state.value());
+}
+
 TEST(PretrainedTest, RotaryPositionsFollowTheLengthOfASequence) {
   const NewFolder folder(Family::nomic_bert);
   const std::string original = read_bytes(folder.path() + "/config.json");
@@ -1173,6 +1248,21 @@ TEST(PretrainedTest, PositionsThatNoTextReachesTakeNoMemory) {
     const Encoder<double> encoder(config);
     EXPECT_EQ(xgrad::to_string(encoder({Ids{{5, 6, 7}}}).last_hidden_state.shape()), "(1, 3, 4096)");
   }
+}
+
+TEST(PretrainedTest, BothSpellingsOfTheLayersOfModernBertAreOneModel) {
+  const FolderCopy copy("modernbert_cls");
+  const Input input{Ids(Shape{1, 20}, 7)};
+  const auto states = [&](const char* field, const nlohmann::json& value) {
+    copy.configure([&](nlohmann::json& config) {
+      config.erase("global_attn_every_n_layers");
+      config[field] = value;
+    });
+    return hidden(copy.path(), input);
+  };
+  const Array<double> every_second = states("global_attn_every_n_layers", 2);
+  const char *const full = "full_attention", *const sliding = "sliding_attention";
+  xgrad_tests::expect_same_bits(states("layer_types", {full, sliding, full, sliding}), every_second);
 }
 
 TEST(PretrainedTest, NewModernBertsHaveTheLayersThatTheirFolderHas) {

@@ -149,6 +149,20 @@ TEST(QuantizationTest, TheEncoderIsFrozenAndTheHeadIsNot) {
       "compute with NoGrad");
 }
 
+TEST(QuantizationTest, TrainingDropsAsWithFloatWeights) {
+  const FolderCopy copy("bert_sentence");
+  copy.configure([](nlohmann::json& config) {
+    config.update({{"hidden_dropout_prob", 1}, {"attention_probs_dropout_prob", 0}});
+  });
+  const xgrad::NoGrad no_grad;
+  const auto states = [&](Precision precision) {
+    const auto encoder = Encoder<float>::from_folder(copy.path(), with(precision));
+    encoder.train();
+    return encoder(some_input()).last_hidden_state.value();
+  };
+  EXPECT_EQ(states(Precision::int8), states(Precision::float32)) << "all that is rounded is dropped";
+}
+
 TEST(QuantizationTest, PrecisionsOfDoubleAreRefused) {
   for (const Precision precision : {Precision::int8, Precision::bfloat16}) {
     EXPECT_EQ(message_of<ValueError>(
@@ -299,6 +313,8 @@ TEST(QuantizationTest, OtherMethodsAreRefusedByName) {
             place + "format must be \"int-quantized\", got \"pack-quantized\"");
   EXPECT_EQ(error([](nlohmann::json& all) { all.erase("config_groups"); }),
             "config.json: quantization_config: config_groups is missing");
+  EXPECT_EQ(error([](nlohmann::json& all) { all["config_groups"] = nlohmann::json::object(); }),
+            place + "config_groups must be one or more groups, got an object");
   const std::string group = place + "config_groups.group_0.";
   const auto in_group = [&](const char* part, const char* name, const nlohmann::json& value) {
     return error([&](nlohmann::json& all) { all["config_groups"]["group_0"][part][name] = value; });
@@ -314,6 +330,7 @@ TEST(QuantizationTest, OtherMethodsAreRefusedByName) {
   EXPECT_EQ(in_group("weights", "group_size", 128),
             "config.json: quantization_config.config_groups.group_0.weights: the field \"group_size\" is not "
             "known, and may change what is computed; remove it if it does not");
+  EXPECT_EQ(in_group("weights", "group_size", nullptr), "no exception") << "as compressed-tensors writes it";
 }
 
 }  // namespace quantization_test

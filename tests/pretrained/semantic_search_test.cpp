@@ -187,6 +187,9 @@ TEST(SemanticSearch, WhatCannotBeComparedIsRefused) {
               semantic_search(one, Array<float>{1, 2});
             }),
             "semantic_search: corpus must have the shape (texts, size), got (2)");
+  const Array<float> without_numbers = Array<float>::from_shape({3, 0});
+  EXPECT_EQ(message_of<ShapeError>([&] { semantic_search(without_numbers, without_numbers); }),
+            "semantic_search: corpus must have the shape (texts, size), got (3, 0)");
   EXPECT_EQ(message_of<ValueError>([&] { semantic_search(one, two); }),
             "semantic_search: corpus must be finite, which vector 1 is not");
   EXPECT_EQ(message_of<ValueError>([&] {

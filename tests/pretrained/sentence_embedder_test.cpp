@@ -235,6 +235,7 @@ TEST(SentenceEmbedderTest, PoolsWhatIsLeft) {
   EXPECT_EQ(pooled(Pooling::last_token, 2), (Vector{4, 0}));  // nothing is left of the second text
   EXPECT_EQ(pooled(Pooling::max), (Vector{4, 8}));
   EXPECT_EQ(pooled(Pooling::mean, 1), (Vector{3, 6}));
+  EXPECT_EQ(pooled(Pooling::mean, 3), (Vector{0, 0})) << "nothing is left";
   EXPECT_DOUBLE_EQ(pooled(Pooling::mean_sqrt)[1], 14 / std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(pooled(Pooling::weighted_mean)[0], (1 + 4 + 12) / 6.0);
   EXPECT_DOUBLE_EQ(pooled(Pooling::weighted_mean)[1], (8 + 12) / 3.0);
@@ -256,6 +257,16 @@ TEST(SentenceEmbedderTest, WeightsOfModulesMayBeFilesOfTorch) {
   embedder.save(copy.path("saved"));
   xgrad_tests::expect_same_bits(SentenceEmbedder<double>::from_folder(copy.path("saved"))(sentences),
                                 expected);
+}
+
+TEST(SentenceEmbedderTest, ADenseLayerWithoutAFunctionHasTanh) {
+  const FolderCopy copy("st_dense_identity");
+  const Array<double> expected = SentenceEmbedder<double>::from_folder(copy.path())(sentences);
+  auto dense = nlohmann::json::parse(read_bytes(copy.path("2_Dense/config.json")));
+  EXPECT_EQ(dense.at("activation_function"), "torch.nn.modules.activation.Tanh");
+  dense.erase("activation_function");
+  copy.write("2_Dense/config.json", dense.dump());
+  xgrad_tests::expect_same_bits(SentenceEmbedder<double>::from_folder(copy.path())(sentences), expected);
 }
 
 TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
@@ -313,6 +324,9 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
   EXPECT_EQ(
       refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "../x"}])"),
       "modules.json: [1].path must be a folder inside this one, got \"../x\"");
+  EXPECT_EQ(refusal_of("modules.json",
+                       R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "x/../../x"}])"),
+            "modules.json: [1].path must be a folder inside this one, got \"x/../../x\"");
   EXPECT_EQ(refusal_of("sentence_bert_config.json", R"({"max_seq_length": 0})"),
             "sentence_bert_config.json: max_seq_length must be a whole number from 1 to 1073741824, got 0");
 }
