@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
@@ -212,6 +213,8 @@ TEST(PretrainedGeneration, OptionsOfTheFolderHold) {
   };
   EXPECT_EQ(text(R"({"max_new_tokens": 2})"), "the cat sat on the\n");
   EXPECT_EQ(text(R"({"stop_strings": "mat.", "num_return_sequences": 3})"), "the cat sat on the mat.\n");
+  EXPECT_NE(text(R"({"do_sample": true, "temperature": 1000.0, "max_new_tokens": 2})"),
+            "the cat sat on the\n");
   folder.write("model/generation_config.json", R"({"num_beams": 2})");
   const ProgramResult beams = run_program("generate " + copy + " 'the cat' 2>&1");
   EXPECT_EQ(beams.exit_code, 1);
@@ -221,6 +224,18 @@ TEST(PretrainedGeneration, OptionsOfTheFolderHold) {
                 "takes 1\n");
   EXPECT_EQ(output_of("generate " + copy + " 'the cat sat' --greedy --max-new-tokens 2"),
             "the cat sat on the\n");
+}
+
+TEST(PretrainedGeneration, ATokenizerWithMoreTokensThanTheModelIsRefused) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string copy = folder.path("model");
+  std::filesystem::copy(llama, copy);
+  auto tokenizer = nlohmann::json::parse(xgrad_tests::read_bytes(copy + "/tokenizer.json"));
+  tokenizer["model"]["vocab"]["zebra"] = 320;
+  folder.write("model/tokenizer.json", tokenizer.dump());
+  EXPECT_EQ(
+      error_of("generate " + copy + " the"),
+      "generate: " + copy + ": the tokenizer's ids must be below vocab_size in config.json, 320, got 320\n");
 }
 
 TEST(PretrainedGeneration, AFullContextIsAnErrorOrSlides) {

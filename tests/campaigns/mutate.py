@@ -86,6 +86,7 @@ OF_FOLDERS = {"files": with_blas(FILES),
               "mpi": with_blas(MPI),
               "learn": with_blas("tests/learn/lesson_tests"),
               "apps/pretrained": with_blas(PRETRAINED, PROGRAMS), "apps/onnx": with_blas(ONNX, PROGRAMS),
+              "apps/generation": with_blas(GENERATION, PROGRAMS, FILES, PRETRAINED),
               "apps": with_blas(PROGRAMS, FILES, PRETRAINED, ONNX), "examples": with_blas(PROGRAMS)}
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 

@@ -38,12 +38,31 @@ TEST(GgufProgramsTest, PerplexityIsThatOfTheModel) {
   const TemporaryFolder folder;
   const std::string text = "It's 12 o'clock.\nwe'll read 345 lines\n";
   const Tokens ids = load_tokenizer(model("llama_q8_0")).encode(text).ids;
-  const xgrad::Ids batch = xgrad::pad_sequence({{ids.begin(), ids.end()}});
-  const auto loss = CausalLM<float>::from_folder(model("llama_q8_0")).loss({batch}, batch).item();
-  char expected[100];
-  std::snprintf(expected, sizeof expected, "perplexity %.4f, loss %.4f, %zu tokens\n",
-                std::exp(static_cast<double>(loss)), static_cast<double>(loss), ids.size());
-  EXPECT_EQ(output_of("perplexity " + model("llama_q8_0") + " " + folder.write("text", text)), expected);
+  const auto decoder = CausalLM<float>::from_folder(model("llama_q8_0"));
+  // Of the last `count` tokens of a window.
+  const auto loss = [&](std::size_t begin, std::size_t end, std::size_t count) {
+    const auto at = [&](std::size_t i) { return ids.begin() + static_cast<std::ptrdiff_t>(i); };
+    const xgrad::Ids window = xgrad::pad_sequence({{at(begin), at(end)}});
+    xgrad::Ids labels = window;
+    for (std::size_t i = 0; i + count < labels.size(); ++i) labels(0, i) = -100;
+    return static_cast<double>(decoder.loss({window}, labels).item());
+  };
+  const auto expected = [&](double mean) {
+    char line[100];
+    std::snprintf(line, sizeof line, "perplexity %.4f, loss %.4f, %zu tokens\n", std::exp(mean), mean,
+                  ids.size());
+    return std::string(line);
+  };
+  const std::string command = "perplexity " + model("llama_q8_0") + " " + folder.write("text", text);
+  const std::size_t size = ids.size(), stride = size / 2;
+  EXPECT_EQ(output_of(command), expected(loss(0, size, size - 1)));
+  // The second window has what is left, of which it counts the tokens that the first did not have.
+  const std::size_t first = size - 4, rest = 4;
+  const double sum = loss(0, first, first - 1) * static_cast<double>(first - 1) +
+                     loss(stride, size, rest) * static_cast<double>(rest - 1);
+  EXPECT_EQ(
+      output_of(command + " --max-length " + std::to_string(first) + " --stride " + std::to_string(stride)),
+      expected(sum / static_cast<double>(first + rest - 2)));
 }
 
 TEST(GgufProgramsTest, BrokenFilesAreRefusedByName) {

@@ -286,10 +286,11 @@ TEST_F(FineTuneTest, LearnsLabelsOfTexts) {
 }
 
 TEST_F(FineTuneTest, LearnsLabelsOfWords) {
-  const std::string metrics = folder_.path("metrics.json");
+  const std::string metrics = folder_.path("metrics.json"),
+                    test = folder_.write("test", "My\tx PRON\n\nthe x DET\nhouse x NOUN\nis x VERB\n\n");
   output_of(command("distilbert_tokens", "words.conll",
-                    "--epochs 15 --batch 4 --metrics " + metrics + " 2>/dev/null"));
-  EXPECT_EQ(nlohmann::json::parse(read_bytes(metrics)).at("accuracy"), 1.0) << "of words";
+                    "--epochs 15 --batch 4 --test " + test + " --metrics " + metrics + " 2>/dev/null"));
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(metrics)).at("accuracy"), 1.0) << "of words, without padding";
   EXPECT_EQ(output_of("classify " + folder_.path("out") + " 'My shoes' 'the house is'"),
             "My/PRON shoes/NOUN\nthe/DET house/NOUN is/VERB\n");
 }

@@ -89,9 +89,9 @@ TEST_F(PretrainingTest, TinyBertMakesAModelAndItsTokenizer) {
 
 TEST_F(PretrainingTest, TheModelLearnsTheLanguage) {
   make_model();
-  const std::string metrics = folder_.path("metrics");
-  const std::string output =
-      output_of(pretrain("out", "--steps 300 --evaluate-every 100 --metrics " + metrics + " 2>/dev/null"));
+  const std::string metrics = folder_.path("metrics"), shown = folder_.path("shown.json");
+  const std::string output = output_of(pretrain("out", "--steps 300 --evaluate-every 100 --metrics " +
+                                                           metrics + " --report " + shown + " 2>/dev/null"));
   EXPECT_TRUE(output.starts_with("47 pieces to train on, 3 held out, 50 tokens, ")) << output;
   const json report = json_of(metrics);
   EXPECT_EQ(report.at("steps"), 300);
@@ -102,6 +102,11 @@ TEST_F(PretrainingTest, TheModelLearnsTheLanguage) {
   ASSERT_EQ(report.at("evaluations").size(), 3u);
   EXPECT_EQ(report.at("evaluations").at(1).at("step"), 200);
   EXPECT_EQ(report.at("evaluations").at(2).at("loss"), report.at("after").at("loss"));
+  const json run = json_of(shown).at("runs").at(0), tokens = run.at("attention").at(0).at("keys");
+  for (const json& prediction : run.at("predictions")) {
+    const std::string place = prediction.at("text");
+    EXPECT_EQ(tokens.at(std::stoul(place.substr(std::string("token ").size()))), "[MASK]") << place;
+  }
 
   for (const char* file : {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "config.json"})
     EXPECT_EQ(read_bytes(folder_.path("out/") + file), read_bytes(folder_.path("model/") + file)) << file;
