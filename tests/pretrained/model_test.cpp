@@ -378,6 +378,13 @@ TEST(ModelFolderTest, NamesOfAnotherFamilySayWhich) {
   const std::string message = refusal();
   EXPECT_NE(message.find("; what the files have is \"module.bert.embeddings."), message.npos) << message;
   EXPECT_EQ(message.find("as in a model"), message.npos) << message;
+  copy.rename([](std::string name) {
+    name.erase(0, std::string("module.").size());
+    const std::size_t at = name.find(".layer.");
+    return at == name.npos ? name : name.replace(at, 7, ".block.");
+  });
+  const std::string blocks = refusal();
+  EXPECT_NE(blocks.find("; what the files have is \"bert.encoder.block.0."), blocks.npos) << blocks;
 }
 
 TEST(ModelFolderTest, TheNamesOfEachFamilyTellIt) {
