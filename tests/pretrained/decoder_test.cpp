@@ -783,6 +783,11 @@ TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] { model.next_logits(Ids{1}, two, caches); }),
             "transformer: Decoder: lengths must be those of tokens (rows), at least 1 each, one for each "
             "cache, got 1 lengths for 1 caches, and tokens (1)");
+  EXPECT_NE(message_of<xgrad::ShapeError>([&] {
+              model.next_logits(Ids{1, 2, 3}, two, caches);
+            }).find("got 1 lengths for 1 caches, and tokens (3)"),
+            std::string::npos)
+      << "a token of no text";
   const std::vector<std::size_t> wrapping{static_cast<std::size_t>(-1), 3};
   std::vector<xgrad::KeyValueCache<float>> pair{cache, cache};
   EXPECT_NE(message_of<xgrad::ShapeError>([&] {

@@ -1396,6 +1396,17 @@ TEST(PretrainedTest, SkippingPaddingChangesNoLossAndNoGradient) {
   }
 }
 
+TEST(PretrainedTest, HiddenStatesOfAllLayersAreThoseWithPadding) {
+  const Encoder<double> encoder(small_config());
+  encoder.skip_padding(false);
+  const auto whole = encoder(some_input(), {.hidden_states = true}).hidden_states;
+  encoder.skip_padding();
+  const auto same = encoder(some_input(), {.hidden_states = true}).hidden_states;
+  ASSERT_EQ(same.size(), 4U);
+  for (std::size_t i = 0; i < same.size(); ++i)
+    xgrad_tests::expect_same_bits(same[i].value(), whole[i].value());
+}
+
 TEST(PretrainedTest, ALossWithoutLabelsIsNanAndLabelsMustFit) {
   const MaskedLM<float> model(small_config());
   EXPECT_TRUE(std::isnan(model.loss(some_input(), Ids(-100 * xt::ones<std::int64_t>({2, 5}))).item()));

@@ -148,6 +148,45 @@ TEST(SentenceEmbedderTest, ModulesAreTrainedAndSaved) {
                                 after);
 }
 
+TEST(SentenceEmbedderTest, FrozenParametersAreNotTrained) {
+  const auto embedder = SentenceEmbedder<float>::from_folder(model_folder("st_dense_identity"));
+  embedder.encoder().freeze(0);
+  for (const auto& [name, parameter] : embedder.trainable_parameters()) {
+    EXPECT_TRUE(parameter.requires_grad()) << name;
+    EXPECT_FALSE(name.starts_with("embeddings.")) << name;
+  }
+}
+
+TEST(SentenceEmbedderTest, DenseModulesHaveTheFunctionsOfTorch) {
+  const FolderCopy copy("st_dense_identity");
+  copy.write("modules.json", R"([{"type": "x.Transformer", "path": ""},
+                                 {"type": "x.Pooling", "path": "1_Pooling"},
+                                 {"type": "x.Dense", "path": "2_Dense"}])");
+  const auto vectors = [&](const std::string& function) {
+    const nlohmann::json config{{"in_features", 24},
+                                {"out_features", 40},
+                                {"activation_function", "torch.nn.modules.activation." + function}};
+    copy.write("2_Dense/config.json", config.dump());
+    return SentenceEmbedder<double>::from_folder(copy.path())(sentences);
+  };
+  const std::map<std::string, double (*)(double)> functions{
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"ReLU", [](double x) { return std::max(x, 0.0); }},
+      {"GELU", [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {"SiLU", [](double x) { return x / (1 + std::exp(-x)); }},
+      {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"ELU", [](double x) { return x > 0 ? x : std::expm1(x); }},
+      {"LeakyReLU", [](double x) { return x > 0 ? x : 0.01 * x; }},
+      {"LogSigmoid", [](double x) { return -std::log1p(std::exp(-x)); }},
+      {"Softplus", [](double x) { return std::log1p(std::exp(x)); }}};
+  const Array<double> before = vectors("Identity");
+  for (const auto& [name, function] : functions) {
+    const Array<double> after = vectors(name);
+    for (std::size_t i = 0; i < after.size(); ++i)
+      ASSERT_NEAR(after.data()[i], function(before.data()[i]), 1e-14) << name;
+  }
+}
+
 TEST(SentenceEmbedderTest, WithoutModulesItIsSavedWithThoseOfMeanPooling) {
   const xgrad_tests::TemporaryFolder folder;
   const auto embedder = SentenceEmbedder<float>::from_folder(model_folder("bert_classifier"),
@@ -299,11 +338,14 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             "2_Dense/model.safetensors: linear.weight must have the shape (41, 24), got (40, 24)");
   EXPECT_EQ(refusal_of("3_Dense/config.json", R"({"in_features": 40, "out_features": 16})"),
             "3_Dense/model.safetensors: must hold the tensor linear.bias");
-  EXPECT_EQ(
-      refusal_of("2_Dense/config.json",
-                 R"({"in_features": 24, "out_features": 40, "activation_function": "os.system"})"),
-      "2_Dense/config.json: activation_function must be one of torch.nn's ELU, GELU, Identity, LeakyReLU, "
-      "LogSigmoid, ReLU, SiLU, Sigmoid, Softplus, Tanh, got \"os.system\"");
+  for (const std::string function : {"os.system", "mine.Tanh"})
+    EXPECT_EQ(
+        refusal_of("2_Dense/config.json",
+                   (R"({"in_features": 24, "out_features": 40, "activation_function": ")" + function + "\"}")
+                       .c_str()),
+        "2_Dense/config.json: activation_function must be one of torch.nn's ELU, GELU, Identity, LeakyReLU, "
+        "LogSigmoid, ReLU, SiLU, Sigmoid, Softplus, Tanh, got \"" +
+            function + "\"");
   EXPECT_EQ(refusal_of("3_Dense/config.json",
                        R"({"in_features": 40, "out_features": 16, "bias": false, "use_residual": true})"),
             "3_Dense/config.json: use_residual must be false, as residual connections are not supported, got "
