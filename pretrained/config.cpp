@@ -1,6 +1,5 @@
 #include "config.hpp"
 
-#include <cctype>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -77,17 +76,11 @@ std::string with_names_of_file(std::string rule, const Fields& fields, const Con
       {"embedding_size", &config.embedding_size},
       {"hidden_size", &config.hidden_size},
       {"max_position_embeddings", &config.max_position_embeddings}};
-  const auto is_letter = [&](std::size_t i) {
-    return i < rule.size() && (std::isalnum(static_cast<unsigned char>(rule[i])) != 0 || rule[i] == '_');
-  };
   for (const auto& [member, value] : members) {
     const std::string name = fields.name_of(value);
     if (name.empty()) continue;
-    for (std::size_t i = 0; (i = rule.find(member, i)) != rule.npos;) {
-      const bool is_whole = !is_letter(i + member.size());
-      if (is_whole) rule.replace(i, member.size(), name);
-      i += is_whole ? name.size() : 1;
-    }
+    for (std::size_t i = 0; (i = rule.find(member, i)) != rule.npos; i += name.size())
+      rule.replace(i, member.size(), name);
   }
   return rule;
 }
