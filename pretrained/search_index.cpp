@@ -10,6 +10,7 @@
 #include "../base/detail/tell.hpp"
 #include "../base/detail/utf8.hpp"
 #include "../base/error.hpp"
+#include "../base/pool.hpp"
 #include "../ops/index/detail/nearest.hpp"
 #include "detail/nearest_hits.hpp"
 
@@ -183,6 +184,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
   if (lines.skipped > 0) metadata["skipped"] = std::to_string(lines.skipped);
   SearchIndexWriter<T> writer(path, lines.places, embedder.size(), metadata);
   constexpr std::size_t texts_at_once = 2048;
+  constexpr std::size_t texts_per_cache = 8 * texts_at_once;  // memory is cached for each length of a batch
   const std::size_t count = lines.places.size();
   for (std::size_t begin = 0; begin < count; begin += texts_at_once) {
     std::vector<std::string> texts;
@@ -196,6 +198,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
       if (options.progress) options.progress(begin + done, count);
     };
     writer.append(embedder(texts, some));
+    if (begin % texts_per_cache == 0) empty_cache();
   }
   writer.commit();
   return SearchIndex(path, std::move(file));
