@@ -198,7 +198,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
       if (options.progress) options.progress(begin + done, count);
     };
     writer.append(embedder(texts, some));
-    if (begin % texts_per_cache == 0) empty_cache();
+    if ((begin + texts_at_once) % texts_per_cache == 0) empty_cache();
   }
   writer.commit();
   return SearchIndex(path, std::move(file));

@@ -5,7 +5,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <xgrad/files.hpp>
@@ -26,9 +25,6 @@ using xgrad::Array, xgrad::NpyWriter;
 namespace {
 
 constexpr std::size_t most_compared = 1000;
-// Memory is cached for each length of a batch: more texts would cache more, with fewer it is provided anew
-// more often.
-constexpr std::size_t texts_per_cache = 8 * texts_at_once;
 
 struct Options {
   std::string folder, npy;
@@ -156,9 +152,8 @@ int run(const Options& options) {
         print_vectors(vectors);
       }
       flush_output();
+      done += texts.size();
       last = number;
-      const std::size_t before = std::exchange(done, done + texts.size());
-      if (done / texts_per_cache > before / texts_per_cache) xgrad::empty_cache();
     }
     if (file) file->commit();
   } catch (...) {

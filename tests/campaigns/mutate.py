@@ -4,6 +4,7 @@
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
 import random
@@ -26,6 +27,7 @@ SOURCE = WORK / "source"  # a copy with the mistakes
 NOTICED_BY = WORK / "noticed_by.json"  # the test that failed last time, which is tried first
 SWITCH = "XGRAD_MISTAKE"
 MOST_MEMORY = 16 << 30  # of a process: a mistake may ask for all
+LARGEST_FILE = 4 << 30
 PRODUCTS = ["*ProductsHaveTheSameBits", "GemmTest*"]
 COMPARES_SOURCES = "DocsTest.BlocksAreTheLinesOfTheirSources"  # with the pages, which show them without mistakes
 OTHER_PROCESSOR = {"OPENBLAS_CORETYPE": "Haswell"}  # whose kernels are called in another way
@@ -235,14 +237,22 @@ def say(text):
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+
+
+@contextlib.contextmanager
+def folder_of_its_own():
+    """For the files of tests, in another folder, as a test or a mistake may look beside it."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "files"
+        folder.mkdir()
+        yield folder
 
 
 def run_tests(program, key, tests, seconds, environment=()):
     """Runs these tests of the program with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
-    with tempfile.TemporaryDirectory() as parent, open(Path(parent) / "output", "w+b") as output:
-        folder = Path(parent) / "files"  # a test or a mistake may look beside it
-        folder.mkdir()
-        flags = Path(parent) / "flags"
+    with folder_of_its_own() as folder, open(folder.parent / "output", "w+b") as output:
+        flags = folder.parent / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
         arguments = COMPARISONS.get(program.name, [f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"])
         environment = dict(os.environ, TMPDIR=str(folder), **{SWITCH: str(key)}, **dict(environment))
@@ -279,8 +289,10 @@ def run_without_mistake(program):
     report, start = WORK / "tests.json", time.monotonic()
     arguments = COMPARISONS.get(
         program.name, [f"--gtest_output=json:{report}", f"--gtest_filter=-{COMPARES_SOURCES}", "--gtest_brief=1"])
-    done = subprocess.run([program, *arguments], cwd=WORK, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **{SWITCH: "0"}), preexec_fn=limits)
+    with folder_of_its_own() as folder:
+        done = subprocess.run([program, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, preexec_fn=limits,
+                              env=dict(os.environ, TMPDIR=str(folder), **{SWITCH: "0"}))
     if done.returncode != 0:
         sys.exit(f"{done.stdout[-20000:]}\nthe tests fail without a mistake")
     if program.name in COMPARISONS:

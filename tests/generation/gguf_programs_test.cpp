@@ -56,7 +56,8 @@ TEST(GgufProgramsTest, PerplexityIsThatOfTheModel) {
   const std::string command = "perplexity " + model("llama_q8_0") + " " + folder.write("text", text);
   const std::size_t size = ids.size(), stride = size / 2;
   EXPECT_EQ(output_of(command), expected(loss(0, size, size - 1)));
-  // The second window has what is left, of which it counts the tokens that the first did not have.
+  // The second window counts the tokens that the first did not have, and weighs by one less, as Hugging
+  // Face's page.
   const std::size_t first = size - 4, rest = 4;
   const double sum = loss(0, first, first - 1) * static_cast<double>(first - 1) +
                      loss(stride, size, rest) * static_cast<double>(rest - 1);

@@ -8,6 +8,7 @@
 #include <xgrad/pretrained/detail/likely_family.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../difference.hpp"
 #include "../expect_error.hpp"
 #include "../torch_writer.hpp"
 #include "folder.hpp"
@@ -891,7 +892,7 @@ TEST(ConfigTest, ReadsAndWritesAllFields) {
   }
 }
 
-TEST(ConfigTest, HeadsDropAsManyAsLayersWhereTheFileDoesNotSay) {
+TEST(ConfigTest, HeadsDropWithTheProbabilityOfLayersWhereTheFileDoesNotSay) {
   const FolderCopy copy("bert_classifier");
   for (const bool has_null : {false, true}) {
     copy.configure([&](nlohmann::json& config) {
@@ -1198,7 +1199,7 @@ TEST(PretrainedTest, AnswersInFrontOfTheTextAreAtItsFirstToken) {
             model.loss(some_input(), Ids{0, 2}, Ids{0, 3}).item());
 }
 
-TEST(PretrainedTest, HiddenStatesAreThoseOfTheEmbeddingsAndOfEachLayer) {
+TEST(PretrainedTest, TheLastHiddenStateIsBehindThoseOfTheEmbeddingsAndTheLayers) {
   const Encoder<double> encoder(small_config());
   const EncoderOutput<double> output = encoder(some_input(), {.hidden_states = true});
   ASSERT_EQ(output.hidden_states.size(), 4U);
@@ -1259,7 +1260,10 @@ TEST(PretrainedTest, PositionsThatNoTextReachesTakeNoMemory) {
 
 TEST(PretrainedTest, BothSpellingsOfTheLayersOfModernBertAreOneModel) {
   const FolderCopy copy("modernbert_cls");
-  const Input input{Ids(Shape{1, 20}, 7)};
+  Ids ids(Shape{1, 20});
+  for (std::size_t i = 0; i < ids.size(); ++i) ids(0, i) = static_cast<std::int64_t>(i + 5);
+  const Input input{ids};
+  const Array<double> every_third = hidden(copy.path(), input);
   const auto states = [&](const char* field, const nlohmann::json& value) {
     copy.configure([&](nlohmann::json& config) {
       config.erase("global_attn_every_n_layers");
@@ -1268,6 +1272,7 @@ TEST(PretrainedTest, BothSpellingsOfTheLayersOfModernBertAreOneModel) {
     return hidden(copy.path(), input);
   };
   const Array<double> every_second = states("global_attn_every_n_layers", 2);
+  EXPECT_GT(xgrad_tests::relative_difference(every_second, every_third), 1e-4);
   const char *const full = "full_attention", *const sliding = "sliding_attention";
   xgrad_tests::expect_same_bits(states("layer_types", {full, sliding, full, sliding}), every_second);
 }

@@ -151,7 +151,9 @@ TEST(SentenceEmbedderTest, ModulesAreTrainedAndSaved) {
 TEST(SentenceEmbedderTest, FrozenParametersAreNotTrained) {
   const auto embedder = SentenceEmbedder<float>::from_folder(model_folder("st_dense_identity"));
   embedder.encoder().freeze(0);
-  for (const auto& [name, parameter] : embedder.trainable_parameters()) {
+  const auto trained = embedder.trainable_parameters();
+  EXPECT_FALSE(trained.empty());
+  for (const auto& [name, parameter] : trained) {
     EXPECT_TRUE(parameter.requires_grad()) << name;
     EXPECT_FALSE(name.starts_with("embeddings.")) << name;
   }

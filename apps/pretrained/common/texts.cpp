@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/pool.hpp>
 
 #include "../../common/interruption.hpp"
 #include "../../common/program.hpp"
@@ -21,6 +22,8 @@ namespace {
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::size_t bytes_at_once = std::size_t{1} << 20, longest_line = std::size_t{16} << 20,
                       most_notes = 5;
+// A model caches memory for each length of a batch: all lengths of a long input would be too many.
+constexpr std::size_t texts_per_cache = 8 * texts_at_once;
 
 std::string line_name(std::size_t number) { return "input:" + std::to_string(number) + ": "; }
 
@@ -98,7 +101,9 @@ std::vector<NumberedText> TextSource::next() {
   std::vector<NumberedText> texts;
   while (texts.empty()) {
     if (!error_.empty()) throw std::runtime_error(error_);
+    const std::size_t before = lines_.count();
     std::vector<std::string> lines = lines_.next(texts_at_once);
+    if (lines_.count() / texts_per_cache > before / texts_per_cache) xgrad::empty_cache();
     if (lines.empty()) {
       if (left_out_ > most_notes) note_("input: " + std::to_string(left_out_) + " lines are left out");
       break;

@@ -59,7 +59,8 @@ class PatternParser {
   }
 
  private:
-  /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it.
+  /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it,
+  /// while it is a set.
   struct Item {
     PatternNode node;
     bool may_fold = false;  // what is no set has no ranges, so it does not
