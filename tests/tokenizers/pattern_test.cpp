@@ -130,6 +130,7 @@ TEST(PatternTest, WithoutCaseSeveralCharactersMayBeOne) {
   EXPECT_EQ(matches("(?i:ffi)", "ffi \ufb03 f\ufb01 \ufb00i FFI"),
             (Texts{"ffi", "\ufb03", "f\ufb01", "\ufb00i", "FFI"}));
   EXPECT_EQ(matches("(?i:\u00df)", "ss \u1e9e S\u017f s"), (Texts{"ss", "\u1e9e", "S\u017f"}));
+  EXPECT_EQ(matches("ss", "ss \u00df SS"), Texts{"ss"});
   EXPECT_EQ(matches("(?i)a(?-i)b|C", "Ab aB c aC"), (Texts{"Ab", "aC"})) << "for the rest of a group";
 }
 

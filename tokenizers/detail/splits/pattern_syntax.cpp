@@ -59,8 +59,7 @@ class PatternParser {
   }
 
  private:
-  /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it,
-  /// while it is a set.
+  /// A part of a sequence; a literal of a pattern without case may be part of a character that folds to it.
   struct Item {
     PatternNode node;
     bool may_fold = false;  // what is no set has no ranges, so it does not
