@@ -178,14 +178,19 @@ TEST(TokenizerTest, ChineseCharactersAreWordsIfAsked) {
   EXPECT_EQ(from_json(tokenizer).encode("\u4f60\u597d").ids, (std::vector<std::int64_t>{2, 1, 3}));
 }
 
-TEST(TokenizerTest, TheMaskOfOlderFilesTakesNoBlankIfItIsAnObject) {
-  const TemporaryFolder folder;
+/// The files before tokenizer.json.
+void write_older_roberta(const TemporaryFolder& folder) {
   for (const char* name : {"vocab.json", "merges.txt"})
     fs::copy(data + "/roberta_mlm/" + name, folder.path(name));
+}
+
+TEST(TokenizerTest, TheMaskOfOlderFilesTakesNoBlankIfItIsAnObject) {
+  const TemporaryFolder folder;
+  write_older_roberta(folder);
   const auto tokens = [&](const char* config) {
     folder.write("tokenizer_config.json", config);
-    return tokens_of(Tokenizer::from_folder(folder.path("")),
-                     Tokenizer::from_folder(folder.path("")).encode("a <mask>"));
+    const Tokenizer tokenizer = Tokenizer::from_folder(folder.path(""));
+    return tokens_of(tokenizer, tokenizer.encode("a <mask>"));
   };
   using Tokens = std::vector<std::string>;
   EXPECT_EQ(tokens(R"({"mask_token": "<mask>"})"), (Tokens{"<s>", "a", "<mask>", "</s>"}));
@@ -195,8 +200,7 @@ TEST(TokenizerTest, TheMaskOfOlderFilesTakesNoBlankIfItIsAnObject) {
 
 TEST(TokenizerTest, OlderFilesKeepABlankOutOfOffsetsUnlessItIsAdded) {
   const TemporaryFolder folder;
-  for (const char* name : {"vocab.json", "merges.txt"})
-    fs::copy(data + "/roberta_mlm/" + name, folder.path(name));
+  write_older_roberta(folder);
   const auto offsets = [&] { return json(Tokenizer::from_folder(folder.path("")).encode(" are").offsets); };
   EXPECT_EQ(offsets(), json({{0, 0}, {1, 4}, {0, 0}}));
   folder.write("tokenizer_config.json", R"({"add_prefix_space": true})");
