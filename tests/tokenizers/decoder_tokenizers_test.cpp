@@ -57,7 +57,8 @@ TEST(DecoderTokenizerTest, RefusesInvalidTexts) {
 TEST(DecoderTokenizerTest, OlderFilesGiveTheSame) {
   const Tokenizer tokenizer = Tokenizer::from_folder(data + "gpt2"),
                   older = xgrad_tests::tokenizer_of_older_files(data + "gpt2");
-  for (const json& one : xgrad_tests::read_json(data + "gpt2/cases.json").at("strings")) {
+  const json cases = xgrad_tests::read_json(data + "gpt2/cases.json");
+  for (const json& one : cases.at("strings")) {
     const auto text = one.at("text").get<std::string>();
     const auto encoding = older.encode(text);
     EXPECT_EQ(encoding.ids, tokenizer.encode(text).ids);

@@ -25,16 +25,41 @@ inline std::string charsmap_below(const std::string& folder) {
   throw BadEntry(folder + ": must have a tokenizer.json with a precompiled_charsmap");
 }
 
-/// Compares a file: what changes of all characters (`single`), and `sequences`. A Precompiled takes the
-/// character map that lies beside.
+/// Whether a text is in base64, as a character map is, and no words about one.
+inline bool is_base64(const nlohmann::json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::size_t end = text.find_first_not_of(digits);
+  return !text.empty() && text.size() % 4 == 0 &&
+         (end == text.npos || text.find_first_not_of('=', end) == text.npos);
+}
+
+/// Gives each Precompiled of a normalizer's rules that has only words in place of its map the one that
+/// charsmap() returns.
+template <class F>
+void complete_charsmaps(nlohmann::json& rules, const F& charsmap) {
+  if (rules.contains("normalizers")) {
+    for (nlohmann::json& part : rules.at("normalizers")) complete_charsmaps(part, charsmap);
+  }
+  if (rules.value("type", "") == "Precompiled" &&
+      !is_base64(rules.value("precompiled_charsmap", nlohmann::json())))
+    rules["precompiled_charsmap"] = charsmap();
+}
+
+/// Compares a file: what changes of all characters (`single`), and `sequences`. A Precompiled without a map
+/// of its own takes the file's `precompiled_charsmap`, or else that of a tokenizer.json that lies beside.
 inline void compare_normalizer(const std::string& path, const Note& note) {
   using nlohmann::json;
   namespace detail = xgrad::tokenizers::detail;
   const json file = read_json(path), &about = entry(file, "about");
   json rules = entry(about, "normalizer");
-  if (rules.at("type") == "Precompiled")
-    rules["precompiled_charsmap"] =
-        charsmap_below(std::filesystem::path(path).parent_path().parent_path().string());
+  complete_charsmaps(rules, [&]() -> std::string {
+    for (const json* part : {&file, &about}) {
+      if (is_base64(part->value("precompiled_charsmap", json()))) return part->at("precompiled_charsmap");
+    }
+    return charsmap_below(std::filesystem::path(path).parent_path().parent_path().string());
+  });
   const detail::Normalizer normalizer = *detail::read_normalizer(detail::Json::parse(path, rules.dump()));
   const json& changed = entry(file, "single");
   const bool has_syllables = !entry_as<bool>(about, "hangul_by_the_algorithm");

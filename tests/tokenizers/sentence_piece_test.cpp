@@ -227,12 +227,14 @@ TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
   const Encoding encoding = tokenizer.encode("a  b \u00e9<mask>");
   EXPECT_EQ(encoding.ids, (Ids{0, 7, 8, 4, 3, 12, 2}));
   EXPECT_EQ(encoding.offsets[5], (std::pair<std::uint32_t, std::uint32_t>(6, 12)));
-  EXPECT_EQ(tokenizer.encode("a <mask>").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(1, 8)));
+  EXPECT_EQ(tokenizer.encode("a <mask> b").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(2, 8)));
+  const SentencePieceFolder named("sentencepiece.bpe.model", with_texts(),
+                                  {{"tokenizer_class", "XLMRobertaTokenizer"}, {"mask_token", "<mask>"}});
+  EXPECT_EQ(named.read().encode("a <mask> b").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(2, 8)));
   const SentencePieceFolder declared("sentencepiece.bpe.model", with_texts(),
                                      {{"tokenizer_class", "XLMRobertaTokenizer"},
-                                      {"mask_token", {{"content", "<mask>"}, {"lstrip", false}}}});
-  EXPECT_EQ(declared.read().encode("a <mask>").offsets.rbegin()[1],
-            (std::pair<std::uint32_t, std::uint32_t>(2, 8)));
+                                      {"mask_token", {{"content", "<mask>"}, {"lstrip", true}}}});
+  EXPECT_EQ(declared.read().encode("a <mask> b").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(1, 8)));
   EXPECT_EQ(tokenizer.encode("a", "b").ids, (Ids{0, 7, 2, 2, 8, 2}));
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("a b").ids), "a b");
   EXPECT_EQ((Ids{tokenizer.cls_id(), tokenizer.pad_id(), tokenizer.sep_id(), tokenizer.unk_id(),

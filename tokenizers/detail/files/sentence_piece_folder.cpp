@@ -12,7 +12,8 @@
 #include "vocabulary_files.hpp"
 
 // The tokenizers that transformers 4 makes of sentencepiece's models (convert_slow_tokenizer.py), in the form
-// of the tokenizer.json files on the hub, and those of sentencepiece itself.
+// of the tokenizer.json files on the hub, and those of sentencepiece itself. Whether a mask that no file
+// declares by an object takes the blank before it is as in transformers 5.
 namespace xgrad::tokenizers::detail {
 namespace {
 
@@ -160,8 +161,7 @@ const SentencePieceClass classes[] = {{.name = "XLMRobertaTokenizer",
                                        .unknown = 3,
                                        .steps = usual_steps,
                                        .post = roberta_post,
-                                       .splits_spaces_first = true,
-                                       .mask_takes_blank = true},
+                                       .splits_spaces_first = true},
                                       {.name = "CamembertTokenizer",
                                        .model_type = "camembert",
                                        .texts = roberta_texts,
@@ -186,8 +186,7 @@ const SentencePieceClass classes[] = {{.name = "XLMRobertaTokenizer",
                                        .unknown = {},
                                        .steps = albert_steps,
                                        .post = bert_post,
-                                       .splits_spaces_first = true,
-                                       .mask_takes_blank = true},
+                                       .splits_spaces_first = true},
                                       {.name = "T5Tokenizer",
                                        .model_type = "t5",
                                        .texts = {"", "", "<pad>", "<unk>", ""},

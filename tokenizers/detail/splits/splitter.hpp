@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,13 +126,14 @@ class Splitter {
   /// Calls on_word(passage) for each word until it returns false; returns true if it never did.
   template <class OnWord>
   bool operator()(const Passage& passage, OnWord&& on_word) const {
-    Work work;
+    Work work{std::vector<Pattern::Work>(steps_.size(), Pattern::Work(passage.text.size())), {}};
     return apply(0, passage, work, on_word);
   }
 
  private:
   struct Work {
-    std::optional<Pattern::Work> pattern;
+    std::vector<Pattern::Work>
+        patterns;        // of each step: a later one matches between two matches of one before
     TextBuffer changed;  // of the one step that changes texts
   };
 
@@ -148,11 +148,10 @@ class Splitter {
   template <class OnPart>
   bool split(const PatternSplit& rule, std::size_t step, const Passage& passage, Work& work,
              const OnPart& on_part) const {
-    if (!work.pattern) work.pattern.emplace(passage.text.size());
     return split_parts(step, passage, rule.behavior, on_part, [&](std::string_view text, auto&& add) {
       std::size_t done = 0;
       const bool more =
-          rule.pattern.for_each_match(text, *work.pattern, [&](std::size_t begin, std::size_t end) {
+          rule.pattern.for_each_match(text, work.patterns[step], [&](std::size_t begin, std::size_t end) {
             const bool goes_on = done == begin || add(done, begin, rule.inverts);
             done = end;
             return goes_on && add(begin, end, !rule.inverts);
