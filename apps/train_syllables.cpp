@@ -196,6 +196,7 @@ int run(const SyllableOptions& options) {
   std::printf("  %-20s %5.2f %%\n", "encoder", 100 * reached);
   nlohmann::json report = training_run.metrics(log);
   report["held_out_accuracy"] = reached;
+  report["baselines"] = nlohmann::json::object();
   for (const Baseline& baseline : compared) {
     std::printf("  %-20s %5.2f %%\n", baseline.name.c_str(), 100 * baseline.accuracy);
     report["baselines"][baseline.name] = baseline.accuracy;

@@ -239,6 +239,7 @@ int run(const TaggerOptions& options) {
                  {"baselines", {{"most_frequent_tag", baseline}}},
                  {"tags", test.tags},
                  {"confusion", test.counts}});
+  report["tag_accuracy"] = nlohmann::json::object();
   for (std::size_t i = 0; i < test.tags.size(); ++i)
     report["tag_accuracy"][test.tags[i]] = share(test.counts[i][i], test.row_total(i));
   metrics.write(report);

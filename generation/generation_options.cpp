@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../base/detail/folder_files.hpp"
+#include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../tokenizers/detail/files/json.hpp"
 
@@ -282,6 +283,7 @@ Options Options::from_folder(const std::string& folder) {
 
 std::string Options::json() const {
   nlohmann::json json = nlohmann::json::object();
+  const xgrad::detail::EmptiedTree emptied(json);
   for (const auto& [name, value] : other_keys) json[name] = nlohmann::json::parse(value);
   const Options defaults;
   for_each_field([&](const char* name, auto member, const Rule&) {

@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "../base/random.hpp"
@@ -249,8 +250,10 @@ void Report::write(const std::string& path) const { write_data(json(), path); }
 void write_comparison(const std::vector<std::pair<std::string, std::string>>& names_and_texts,
                       const std::string& path) {
   Json all{{"format", "xgrad-report"}, {"version", 1}, {"runs", Json::array()}};
+  const detail::EmptiedTree emptied(all);
   for (const auto& [name, text] : names_and_texts) {
     Json data = parsed_report(name, text);
+    const detail::EmptiedTree emptied_data(data);
     for (Json& run : data["runs"]) all["runs"].push_back(std::move(run));
   }
   write_data(all.dump(), path);

@@ -84,7 +84,7 @@ ordered_json post_processor(std::span<const std::string> vocabulary) {
   ordered_json pair = single;
   pair.push_back(part("Sequence", "B", 1));
   pair.push_back(part("SpecialToken", "[SEP]", 1));
-  ordered_json specials;
+  ordered_json specials = ordered_json::object();
   for (const char* token : {"[CLS]", "[SEP]"}) {
     specials[token] = {{"id", token},
                        {"ids", ordered_json::array({id_of(vocabulary, token)})},

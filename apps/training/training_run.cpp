@@ -219,6 +219,7 @@ nlohmann::json TrainingRun::metrics(const xgrad::TrainingLog& log) const {
                         {"interrupted", log.interrupted},
                         {"loss", log.losses}};
   if (options_.ranks == nullptr) return all;
+  all["ranks"] = nlohmann::json::array();
   for (const xgrad::RankTimes& times : sharded_.rank_times()) {
     all["ranks"].push_back(
         {{"computing", times.computing}, {"waiting", times.waiting}, {"overlapping", times.overlapping}});

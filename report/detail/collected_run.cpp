@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../../base/detail/json_tree.hpp"
 #include "array_json.hpp"
 #include "statistics.hpp"
 
@@ -17,6 +18,14 @@ namespace xgrad::detail {
 namespace {
 
 using Json = nlohmann::json;
+
+/// Adds to a list of an object. What push_back() makes of null would be destroyed as a list even where there
+/// was no memory for one.
+void append(Json& object, const char* name, Json item) {
+  auto list = object.find(name);
+  if (list == object.end()) list = object.emplace(name, Json::array()).first;
+  list->push_back(std::move(item));
+}
 
 /// json_of(entry) by notch, null where there is none.
 template <class V, class F>
@@ -161,7 +170,7 @@ Json value_json(const RecordedValue<T>& value) {
   if (value.kind != Kind::op) return all;
   all["attributes"] = value.attributes;
   if (value.module) all["module"] = *value.module;
-  for (const auto& input : value.inputs) all["inputs"].push_back(input ? Json(*input) : Json());
+  for (const auto& input : value.inputs) append(all, "inputs", input ? Json(*input) : Json());
   return all;
 }
 
@@ -210,8 +219,8 @@ Json graph_json(const GraphRecord& graph, const std::set<std::size_t>& steps, co
       return size_of(array) <= detail.largest_value || of_attention.contains(id) ? write(array) : Json();
     };
     for (std::size_t id = 0; id < values.size(); ++id) {
-      all["values"].push_back(shown(values[id].value, id, graph.values));
-      all["gradients"].push_back(shown(values[id].gradient, id, graph.gradients));
+      append(all, "values", shown(values[id].value, id, graph.values));
+      append(all, "gradients", shown(values[id].gradient, id, graph.gradients));
     }
     return all;
   };
@@ -236,11 +245,12 @@ Json json_of(const CollectedRun& collected, const Detail& detail, ArrayWriter& w
   result["steps"] = steps;
   result["notes"] = collected.notes;
   for (const auto& [name, curve] : collected.curves)
-    result["curves"].push_back(curve_json(name, curve, detail, write));
+    append(result, "curves", curve_json(name, curve, detail, write));
   for (const auto& [name, histograms] : collected.parameters) {
-    result["parameters"].push_back({{"name", name},
-                                    {"shape", histograms.shape},
-                                    {"snapshots", by_notch(steps, histograms.snapshots, std::identity())}});
+    append(result, "parameters",
+           {{"name", name},
+            {"shape", histograms.shape},
+            {"snapshots", by_notch(steps, histograms.snapshots, std::identity())}});
   }
   const std::vector<bool> shown = shown_layers(collected.attention, detail.every_layer);
   for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -254,17 +264,17 @@ Json json_of(const CollectedRun& collected, const Detail& detail, ArrayWriter& w
       return {{"weights", write(snapshot.weights, detail.exact)},
               {"gradient", write(snapshot.gradient, detail.exact)}};
     });
-    result["attention"].push_back(std::move(one));
+    append(result, "attention", std::move(one));
   }
   for (const auto& [head, snapshots] : collected.predictions) {
     Json one = head;
     one["snapshots"] = by_notch(steps, snapshots, std::identity());
-    result["predictions"].push_back(std::move(one));
+    append(result, "predictions", std::move(one));
   }
   for (const GraphRecord& graph : collected.graphs)
-    result["graphs"].push_back(graph_json(graph, steps, detail, write));
+    append(result, "graphs", graph_json(graph, steps, detail, write));
   for (const auto& [number, list] : collected.tensors) {
-    for (const Json& tensor : list) result["tensors"].push_back(tensor);
+    for (const Json& tensor : list) append(result, "tensors", tensor);
   }
   return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
 }
@@ -273,8 +283,9 @@ std::string text_of(const Json& data) { return data.dump(-1, ' ', false, Json::e
 
 std::size_t length_of(const CollectedRun& collected, const Detail& detail) {
   ArrayWriter counts(true);
-  const std::size_t others = text_of(json_of(collected, detail, counts)).size();
-  return others + counts.length();
+  Json all = json_of(collected, detail, counts);
+  const EmptiedTree emptied(all);
+  return text_of(all).size() + counts.length();
 }
 
 /// As much as a report has room for.
@@ -362,7 +373,7 @@ std::size_t CollectedRun::add_graph(const std::string& name, const RecordedGraph
   Json head{{"name", name}, {"loss", graph.loss}, {"modules", graph.modules}, {"operands", graph.operands}};
   std::vector<ValueSnapshot> snapshot;
   for (const RecordedValue<T>& value : graph.values) {
-    head["values"].push_back(value_json(value));
+    append(head, "values", value_json(value));
     snapshot.push_back({statistics_of(value.variable), statistics_of(value.gradient),
                         value_of(value.variable), value_of(value.gradient)});
   }
@@ -406,6 +417,7 @@ std::string CollectedRun::json() const {
   const Detail detail = fitting(*this);
   ArrayWriter write(false);
   Json all = json_of(*this, detail, write);
+  const EmptiedTree emptied(all);
   if (const std::string note = note_of(detail); !note.empty()) all["runs"][0]["notes"].push_back(note);
   return text_of(all);
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -141,6 +142,7 @@ LabelFields labels_in(Fields& fields) {
 std::string config_json(const ConfigChange& change, const ConfigHead& head) {
   const bool fresh = change.read.empty();
   nlohmann::json all = fresh ? nlohmann::json::object() : nlohmann::json::parse(change.read);
+  const xgrad::detail::EmptiedTree emptied(all);
   all["model_type"] = head.model_type;
   all["architectures"] = {head.architecture};
   all[all.contains("dtype") ? "dtype" : "torch_dtype"] =

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 #include "../causal_family.hpp"
 #include "gguf_fields.hpp"
@@ -124,7 +125,9 @@ class ConfigReader {
 }  // namespace
 
 std::string gguf_config(const GgufFile& file, const std::string& path) {
-  return ConfigReader(file, path).read().dump();
+  json config = ConfigReader(file, path).read();
+  const xgrad::detail::EmptiedTree emptied(config);
+  return config.dump();
 }
 
 }  // namespace xgrad::pretrained::detail

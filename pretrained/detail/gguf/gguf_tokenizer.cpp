@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/detail/utf8.hpp"
 #include "../../../base/error.hpp"
 #include "gguf_model.hpp"
@@ -236,7 +237,9 @@ class TokenizerReader {
 }  // namespace
 
 std::string gguf_tokenizer(const GgufFile& file, const std::string& path) {
-  return TokenizerReader(file, path).read().dump();
+  json tokenizer = TokenizerReader(file, path).read();
+  const xgrad::detail::EmptiedTree emptied(tokenizer);
+  return tokenizer.dump();
 }
 
 }  // namespace xgrad::pretrained::detail

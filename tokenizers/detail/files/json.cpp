@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 #include "../../../base/file.hpp"
 
@@ -134,6 +135,11 @@ std::string shown(const nlohmann::json& value) {
 }  // namespace
 
 struct Json::File {
+  explicit File(const std::string& name) : path(name) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { xgrad::detail::empty_tree(root); }
+
   std::string path;
   nlohmann::json root;
 };
@@ -152,7 +158,7 @@ Json Json::read(const std::string& path) {
 Json Json::parse(const std::string& path, std::string_view text) {
   if (text.find('\0') != text.npos)  // which the parser would take for the end
     xgrad::detail::fail<FileError>(path, ": must be JSON, got a zero byte");
-  auto file = std::make_shared<File>(File{path, {}});
+  auto file = std::make_shared<File>(path);
   Builder builder(file->path, file->root);
   std::string marked;
   if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) text = marked = with_marks(text);
