@@ -127,6 +127,7 @@ XGRAD_PARALLEL_KERNEL(rmsprop_step, n, 4,
         const T average = keep * mean[i] + take * gradient;
         mean[i] = average;
         variance = square - average * average;
+        variance = variance < T(0) ? T(0) : variance;  // rounded below it
       }
       T change = gradient / (std::sqrt(variance) + epsilon);
       if constexpr (moving) {

@@ -179,6 +179,19 @@ TEST(AdamTest, TheFirstStepIsTheLearningRate) {
   EXPECT_FLOAT_EQ(element(p), 0.75F);
 }
 
+/// v and the square of the mean are equal then but for rounding.
+TEST(RMSpropTest, ACentredStepIsFiniteWhenGradientsDoNotChange) {
+  Array<float> slopes = Array<float>::from_shape({100});
+  for (std::size_t i = 0; i < 100; ++i) slopes(i) = 0.01F * static_cast<float>(i + 1);
+  for (const double alpha : {0.99, 0.9, 0.5}) {
+    const Variable<float> p(Array<float>({100}, 0.0F), true);
+    xgrad::RMSprop<float> optimizer({p}, {.alpha = alpha, .centered = true});
+    sum(p * Variable<float>(slopes)).backward();
+    for (int i = 0; i < 3000; ++i) optimizer.step();
+    for (const float element : p.value()) ASSERT_TRUE(std::isfinite(element)) << alpha;
+  }
+}
+
 TEST(OptimizerTest, HasALearningRateThatCanBeSet) {
   const Variable<double> p = sloped(1.0, 2.0);
   xgrad::SGD<double> optimizer({p}, {.lr = 0.5});
