@@ -1,6 +1,8 @@
 #include "quantiles.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -41,7 +43,7 @@ MiddleAxis axis_of_ranks(const char* op, const Shape& shape, std::ptrdiff_t dim)
 template <class T>
 struct RanksOf {
   std::vector<std::size_t> below, above;
-  Array<T> weights;
+  Array<T> weights;  // of those above
 };
 
 template <class T>
@@ -49,8 +51,11 @@ RanksOf<T> ranks_of(const std::vector<T>& q, std::size_t length, Interpolation i
   RanksOf<T> ranks{{}, {}, Array<T>::from_shape({q.size()})};
   for (std::size_t k = 0; k < q.size(); ++k) {
     if (!(q[k] >= 0 && q[k] <= 1)) detail::fail<ValueError>("quantile: q must be in [0, 1], got ", q[k]);
-    const T rank = q[k] * static_cast<T>(length - 1);
-    T below = std::floor(rank), above = std::ceil(rank);
+    // a float cannot count more than 2^24 ranks, nor fractions of them
+    const auto last = static_cast<double>(length - 1);
+    const double rank =
+        std::is_same_v<T, float> && last < 0x1p20 ? double{q[k] * static_cast<T>(last)} : q[k] * last;
+    double below = std::floor(rank), above = std::ceil(rank);
     if (interpolation == Interpolation::lower) above = below;
     if (interpolation == Interpolation::higher) below = above;
     if (interpolation == Interpolation::nearest) below = above = std::nearbyint(rank);
@@ -77,7 +82,14 @@ Variable<T> quantiles(const Variable<T>& x, const std::vector<T>& q, const Middl
   ranks.weights.reshape(along);
   const Mask whole = xt::equal(ranks.weights, T{0});  // 0 times an infinity would be nan
   const Variable<T> above = gather(x, dim, indices_of_ranks(x, m, order, ranks.above));
-  return where(whole, below, lerp(below, above, Variable<T>(std::move(ranks.weights))));
+  const Variable<T> weights(std::move(ranks.weights));
+  const Variable<T> between = lerp(below, above, weights);
+  // the difference of infinities, or of numbers far apart, has no value
+  const Mask by_difference = xt::isfinite(above.value() - below.value());
+  const bool all_have = std::all_of(by_difference.begin(), by_difference.end(), std::identity());
+  const Variable<T> y =
+      all_have ? between : where(by_difference, between, below * (T{1} - weights) + above * weights);
+  return where(whole, below, y);
 }
 
 }  // namespace

@@ -191,4 +191,28 @@ TEST(QuantilesTest, TheMedianOfAnEvenNumberIsTheLower) {
   EXPECT_EQ(grad(median(x), {x})[0].value(), (Array<float>{0, 0, 0, 1, 0, 0}));
 }
 
+TEST(QuantilesTest, BetweenInfinitiesAreThoseOfTheOrder) {
+  const Variable<double> x(Array<double>{-inf, 0, 3, inf, inf}, true);
+  EXPECT_EQ(quantile(x, {0.1, 0.2, 0.9}, 0).value(), (Array<double>{-inf, -inf, inf}));
+  EXPECT_EQ(quantile(x, {0.1, 0.9}, 0, {.interpolation = Interpolation::midpoint}).value(),
+            (Array<double>{-inf, inf}));
+  expect_near(grad(quantile(x, 0.1), {x})[0].value(), Array<double>{0.6, 0.4, 0, 0, 0}, 1e-15, "gradient");
+  EXPECT_TRUE(std::isnan(quantile(Variable<float>(Array<float>{-inf, inf}), 0.5).item()));
+}
+
+TEST(QuantilesTest, TheElementsMayBeFartherApartThanTheRange) {
+  const Variable<float> x(Array<float>{3e38F, -3e38F}, true);
+  const Array<float> y = quantile(x, {0.25F, 0.5F, 0.75F}, 0).value();
+  EXPECT_FLOAT_EQ(y(0), -1.5e38F);
+  EXPECT_EQ(y(1), 0);
+  EXPECT_FLOAT_EQ(y(2), 1.5e38F);
+  EXPECT_EQ(grad(quantile(x, 0.25), {x})[0].value(), (Array<float>{0.25F, 0.75F}));
+}
+
+TEST(QuantilesTest, RanksOfManyElementsHaveFractions) {
+  Array<float> steps(Shape{10000001}, 0.0F);
+  std::fill(steps.begin() + 9000000, steps.end(), 1.0F);
+  EXPECT_NEAR(quantile(Variable<float>(steps), 0.9F).item(), 10000000 * double{0.9F} - 8999999, 1e-6);
+}
+
 }  // namespace xgrad_tests::quantiles_rows
