@@ -15,13 +15,14 @@ namespace {
 using detail::Images, detail::PerAxis, kernels::SparseMatrix, kernels::Windows;
 using kernels::PoolAxis, kernels::WindowAxis;
 
-/// With ceil_mode, a last window may reach beyond the padding if it begins before that.
+/// With ceil_mode, a last window may reach beyond the padding if it begins before that; it is the first one
+/// if x is shorter than a window by less than the stride.
 WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t stride, std::size_t padding,
                        std::size_t dilation, bool ceil_mode) {
   WindowAxis axis = detail::window_axis(length, kernel, stride, padding, 2 * padding, dilation);
   const std::size_t next = axis.count * stride, end = length + 2 * padding;
-  const bool all_fit = next + (kernel - 1) * dilation + 1 == end + stride;
-  if (ceil_mode && axis.count > 0 && !all_fit && next < length + padding) ++axis.count;
+  const std::size_t next_end = next + (kernel - 1) * dilation + 1;
+  if (ceil_mode && next_end > end && next_end < end + stride && next < length + padding) ++axis.count;
   return axis;
 }
 

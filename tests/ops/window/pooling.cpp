@@ -469,4 +469,20 @@ TEST(PoolingTest, PaddingIsNoMaximum) {
   EXPECT_EQ(max_pool1d(x, 2, {.stride = 1, .padding = 1}).values.value(), (Array<float>{{-3, -2, -2, -5}}));
 }
 
+TEST(PoolingTest, AWindowLongerThanXIsTheLastInCeilMode) {
+  const Variable<float> x(Array<float>{{{5, -1, 2}}}, true);
+  const Variable<float> y = avg_pool1d(x, 4, {.stride = 3, .ceil_mode = true});
+  EXPECT_EQ(y.item(), 2);
+  EXPECT_FLOAT_EQ(grad(y, {x})[0].value()(0, 0, 1), 1.0F / 3);
+  EXPECT_EQ(max_pool1d(x, 4, {.stride = 3, .ceil_mode = true}).values.item(), 5);
+  EXPECT_FLOAT_EQ(avg_pool1d(x, 6, {.stride = 3, .padding = 1, .ceil_mode = true}).item(), 6.0F / 5);
+  EXPECT_EQ(
+      avg_pool1d(x, 6, {.stride = 3, .padding = 1, .ceil_mode = true, .count_include_pad = false}).item(), 2);
+  const Variable<float> image(Array<float>{{{1, 2}, {1, 2}}});
+  EXPECT_EQ(avg_pool2d(image, 4, {.stride = 3, .ceil_mode = true}).item(), 1.5F);
+  EXPECT_EQ(max_pool2d(image, 4, {.stride = 3, .ceil_mode = true}).values.item(), 2);
+  // as in PyTorch, not where x is shorter by the stride
+  EXPECT_THROW(avg_pool1d(x, 5, {.stride = 2, .ceil_mode = true}), ShapeError);
+}
+
 }  // namespace xgrad_tests::pooling_rows
