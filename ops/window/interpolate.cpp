@@ -30,10 +30,13 @@ kernels::SparseMatrix<T> interpolation_matrix(std::size_t length, std::size_t co
     return static_cast<std::size_t>(
         std::clamp<std::ptrdiff_t>(place, 0, static_cast<std::ptrdiff_t>(length) - 1));
   };
+  const auto add = [&](std::ptrdiff_t place, T weight) {
+    if (weight != 0) matrix.add(clamped(place), weight);  // 0 times an infinity would be nan
+  };
   for (std::size_t i = 0; i < count; ++i, matrix.end_row()) {
     const T number = static_cast<T>(i);
     if (options.mode == InterpolateMode::nearest) {
-      matrix.add(clamped(static_cast<std::ptrdiff_t>(std::floor(number * edges))), 1);
+      add(static_cast<std::ptrdiff_t>(std::floor(number * edges)), 1);
       continue;
     }
     T place = options.align_corners ? number * centres : edges * (number + T(0.5)) - T(0.5);
@@ -41,11 +44,10 @@ kernels::SparseMatrix<T> interpolation_matrix(std::size_t length, std::size_t co
     const T before = std::floor(place), t = place - before;
     const auto first = static_cast<std::ptrdiff_t>(before);
     if (is_cubic) {
-      for (std::ptrdiff_t k = -1; k < 3; ++k)
-        matrix.add(clamped(first + k), cubic_weight(std::abs(static_cast<T>(k) - t)));
+      for (std::ptrdiff_t k = -1; k < 3; ++k) add(first + k, cubic_weight(std::abs(static_cast<T>(k) - t)));
     } else {
-      matrix.add(clamped(first), 1 - t);
-      matrix.add(clamped(first + 1), t);
+      add(first, 1 - t);
+      add(first + 1, t);
     }
   }
   return matrix;

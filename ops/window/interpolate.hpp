@@ -23,7 +23,9 @@ struct InterpolateOptions {
 
 /// x (N, C, ...) with its last axes, 1 or 2, resized to `size`, one number for all or one for each. Element i
 /// of n is where x has the element (i + 1/2) L / n - 1/2, with align_corners i (L - 1) / (n - 1), nearest
-/// floor(i L / n), and the first or last one beyond the ends. dx = dy times the same weights.
+/// floor(i (L / n)), and the first or last one beyond the ends. Numbers are rounded to T, as in PyTorch: of
+/// L = 39 and n = 33 element 11 is nearest to element 12 in float and to element 13 in double. An element
+/// whose weight is 0 is not read. dx = dy times the same weights.
 ///
 /// Throws ShapeError for an x that does not fit the mode or has no elements along an axis, ValueError for a
 /// size below 1 and for align_corners with nearest.

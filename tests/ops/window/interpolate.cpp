@@ -161,4 +161,16 @@ TEST(InterpolateTest, TheNearestElementIsThatOfPyTorch) {
   EXPECT_EQ(interpolate(Variable<double>(Array<double>{{{0, 1}}}), 82).value()(0, 0, 41), 1);
 }
 
+TEST(InterpolateTest, AnElementOfWeightZeroIsNotRead) {
+  const Variable<float> row(Array<float>{{{1, inf, 2}}}, true);
+  const Array<float> same = row.value();
+  const Variable<float> y = interpolate(row, 3, {.mode = InterpolateMode::linear});
+  EXPECT_EQ(y.value(), same);
+  EXPECT_EQ(xgrad::grad(y, {row}, {.seed = Variable<float>(Array<float>{{{1, 1, 1}}})})[0].value(),
+            (Array<float>{{{1, 1, 1}}}));
+  const Array<float> image{{{{1, inf}, {2, 3}}}};
+  for (const auto mode : {InterpolateMode::bilinear, InterpolateMode::bicubic})
+    EXPECT_EQ(interpolate(Variable<float>(image), 2, {.mode = mode}).value(), image);
+}
+
 }  // namespace xgrad_tests::interpolate_rows
