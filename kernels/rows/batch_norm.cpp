@@ -67,8 +67,8 @@ XGRAD_KERNEL(void, batch_norm_lines,
              (input, eps, statistics, variance, y, first)) {
   const ChannelLines<T> lines(input, first);
   const T* const x = input.x;
-  T mean[lanes] = {}, scale[lanes] = {}, shift[lanes] = {};
-  double sums[lanes] = {};
+  T mean[lanes] = {}, rest[lanes] = {}, scale[lanes] = {}, shift[lanes] = {};
+  double sums[lanes] = {}, deviations[lanes] = {};
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     for (std::size_t l = 0; l < n; ++l) sums[l] += static_cast<double>(x[place + l]);
   });
@@ -80,10 +80,14 @@ XGRAD_KERNEL(void, batch_norm_lines,
     for (std::size_t l = 0; l < n; ++l) {
       const double centred = static_cast<double>(x[place + l]) - static_cast<double>(mean[l]);
       sums[l] += centred * centred;
+      deviations[l] += centred;
     }
   });
+  // what a mean lacks by rounding
+  const auto lacking = [&](std::size_t c) { return lines.sum(deviations, c) / lines.elements(); };
   for (std::size_t c = 0; c < lines.count; ++c) {
-    const T found = static_cast<T>(lines.sum(sums, c) / lines.elements());
+    const T found =
+        static_cast<T>(std::max(lines.sum(sums, c) / lines.elements() - lacking(c) * lacking(c), 0.0));
     variance[first + c] = found;
     statistics.rstd[first + c] = static_cast<T>(1 / std::sqrt(static_cast<double>(found) + eps)) + found * 0;
   }
@@ -91,9 +95,11 @@ XGRAD_KERNEL(void, batch_norm_lines,
     return input.weight ? input.weight[first + c] * statistics.rstd[first + c] : statistics.rstd[first + c];
   });
   lines.spread(shift, [&](std::size_t c) { return input.bias ? input.bias[first + c] : T(0); });
+  lines.spread(rest, [&](std::size_t c) { return static_cast<T>(lacking(c)); });
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     XGRAD_INDEPENDENT
-    for (std::size_t l = 0; l < n; ++l) y[place + l] = (x[place + l] - mean[l]) * scale[l] + shift[l];
+    for (std::size_t l = 0; l < n; ++l)
+      y[place + l] = (x[place + l] - mean[l] - rest[l]) * scale[l] + shift[l];
   });
 }
 
@@ -103,19 +109,24 @@ XGRAD_KERNEL(void, batch_norm_grad_lines,
              (dy, input, statistics, grads, first)) {
   const ChannelLines<T> lines(input, first);
   const T* const x = input.x;
-  T mean[lanes] = {}, scale[lanes] = {}, dy_mean[lanes] = {}, slope[lanes] = {};
+  T mean[lanes] = {}, rest[lanes] = {}, scale[lanes] = {}, dy_mean[lanes] = {}, slope[lanes] = {};
   lines.spread(mean, [&](std::size_t c) { return statistics.mean[first + c]; });
-  double sums[lanes] = {}, products[lanes] = {};
+  double sums[lanes] = {}, products[lanes] = {}, deviations[lanes] = {};
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     for (std::size_t l = 0; l < n; ++l) {
       const double g = static_cast<double>(dy[place + l]);
+      const double centred = static_cast<double>(x[place + l]) - static_cast<double>(mean[l]);
       sums[l] += g;
-      products[l] += g * (static_cast<double>(x[place + l]) - static_cast<double>(mean[l]));
+      products[l] += g * centred;
+      deviations[l] += centred;
     }
   });
+  // what a mean lacks by rounding
+  const auto lacking = [&](std::size_t c) { return lines.sum(deviations, c) / lines.elements(); };
   // the sum of dy xhat
   const auto product = [&](std::size_t c) {
-    return lines.sum(products, c) * static_cast<double>(statistics.rstd[first + c]);
+    return (lines.sum(products, c) - lacking(c) * lines.sum(sums, c)) *
+           static_cast<double>(statistics.rstd[first + c]);
   };
   for (std::size_t c = 0; c < lines.count; ++c) {
     if (grads.dbias) grads.dbias[first + c] = static_cast<T>(lines.sum(sums, c));
@@ -129,11 +140,12 @@ XGRAD_KERNEL(void, batch_norm_grad_lines,
   lines.spread(slope, [&](std::size_t c) {
     return static_cast<T>(product(c) / lines.elements()) * statistics.rstd[first + c];
   });
+  lines.spread(rest, [&](std::size_t c) { return static_cast<T>(lacking(c)); });
   T* const dx = grads.dx;
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     XGRAD_INDEPENDENT
     for (std::size_t l = 0; l < n; ++l)
-      dx[place + l] = scale[l] * (dy[place + l] - dy_mean[l] - (x[place + l] - mean[l]) * slope[l]);
+      dx[place + l] = scale[l] * (dy[place + l] - dy_mean[l] - (x[place + l] - mean[l] - rest[l]) * slope[l]);
   });
 }
 

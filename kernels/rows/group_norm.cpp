@@ -15,17 +15,17 @@ XGRAD_PARALLEL_KERNEL(normalize_groups, rows, 8 * input.channels * input.size,
   const std::size_t size = input.size, length = input.channels * size;
   for (std::size_t r = begin; r < end; ++r) {
     const T* const x = input.x + r * length;
-    const auto [mean, rstd] = row_statistics(x, length, true, eps);
+    const auto [mean, rstd, rest] = row_statistics(x, length, true, eps);
     statistics.mean[r] = mean;
     statistics.rstd[r] = rstd;
     const std::size_t first = r % input.groups * input.channels;
     for (std::size_t c = 0; c < input.channels; ++c) {
       const T* const from = x + c * size;
       T* const to = y + r * length + c * size;
-      const T centre = mean, scale = input.weight ? rstd * input.weight[first + c] : rstd,
+      const T centre = mean, remainder = rest, scale = input.weight ? rstd * input.weight[first + c] : rstd,
               shift = input.bias ? input.bias[first + c] : T(0);
       XGRAD_INDEPENDENT
-      for (std::size_t i = 0; i < size; ++i) to[i] = (from[i] - centre) * scale + shift;
+      for (std::size_t i = 0; i < size; ++i) to[i] = (from[i] - centre - remainder) * scale + shift;
     }
   }
 }
@@ -41,12 +41,12 @@ XGRAD_PARALLEL_KERNEL(normalize_groups_grad, rows, 8 * input.channels * input.si
   for (std::size_t r = begin; r < end; ++r) {
     const T *const x = input.x + r * length, *const g = dy + r * length;
     const T* const weight = input.weight ? input.weight + r % input.groups * channels : nullptr;
-    const T mean = statistics.mean[r], rstd = statistics.rstd[r];
+    const T mean = statistics.mean[r], rstd = statistics.rstd[r], rest = mean_rest(x, length, mean, rstd);
     double sum = 0, product = 0;
     for (std::size_t c = 0; c < channels; ++c) {
       const T *const from = x + c * size, *const of_from = g + c * size;
       const T of_weight = rstd * sum_lanes<T>(size, [=](std::size_t i) XGRAD_INLINE_LAMBDA {
-                            return of_from[i] * (from[i] - mean);
+                            return of_from[i] * (from[i] - mean - rest);
                           });
       const T of_bias = sum_lanes<T>(size, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return of_from[i]; });
       weight_sums[r * channels + c] = of_weight;
@@ -64,7 +64,7 @@ XGRAD_PARALLEL_KERNEL(normalize_groups_grad, rows, 8 * input.channels * input.si
       const T factor = weight ? weight[c] : T(1);
       XGRAD_INDEPENDENT
       for (std::size_t i = 0; i < size; ++i)
-        to[i] = rstd * (of_from[i] * factor - g_mean - (from[i] - mean) * slope);
+        to[i] = rstd * (of_from[i] * factor - g_mean - (from[i] - mean - rest) * slope);
     }
   }
 }

@@ -53,6 +53,13 @@ XGRAD_INLINE void normalize_grad_row(const T* dy, const T* weight, const T* x, c
   }
 }
 
+/// y = x - a; y may be x.
+template <typename T>
+XGRAD_INLINE void subtract(const T* x, T a, T* y, std::size_t n) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] - a;
+}
+
 /// x, or x + residual, which y then holds.
 template <typename T>
 XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n) {
@@ -60,6 +67,14 @@ XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] + residual[i];
   return y;
+}
+
+/// What the mean of a row lacks.
+template <typename T>
+XGRAD_INLINE T rest_of_row(const T* x, const T* residual, std::size_t n, T mean) {
+  if (!residual) return mean_deviation(x, n, mean);
+  return sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] + residual[i]) - mean; }) /
+         static_cast<T>(n);
 }
 
 /// Blocks of 16 rows, which stay in cache between their sum with the residual, their column sums (tiles of 64
@@ -78,6 +93,11 @@ XGRAD_KERNEL(void, normalize_grad_rows,
     if (dbias) std::fill_n(dbias, cols, T(0));
     for (std::size_t top = 0; top < rows; top += height) {
       const std::size_t bottom = std::min(rows, top + height);
+      T rests[height] = {};
+      for (std::size_t r = top; mean && r < bottom; ++r) {
+        if (has_large_offset(mean[r], rstd[r]))
+          rests[r - top] = rest_of_row(x + r * cols, residual ? residual + r * cols : nullptr, cols, mean[r]);
+      }
       for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
         const std::size_t n = std::min(width, cols - left);
         T weight_sum[width] = {}, bias_sum[width] = {}, sum[width];
@@ -85,10 +105,10 @@ XGRAD_KERNEL(void, normalize_grad_rows,
           const std::size_t at = r * cols + left;
           const T* dy_row = dy + at;
           const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
-          const T mu = mean ? mean[r] : T(0), scale = rstd[r];
+          const T mu = mean ? mean[r] : T(0), rest = rests[r - top], scale = rstd[r];
           XGRAD_INDEPENDENT
           for (std::size_t i = 0; i < n; ++i) {
-            weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
+            weight_sum[i] += dy_row[i] * ((x_row[i] - mu - rest) * scale);
             bias_sum[i] += dy_row[i];
           }
         }
@@ -101,10 +121,15 @@ XGRAD_KERNEL(void, normalize_grad_rows,
         const std::size_t at = r * cols;
         const T* dy_row = dy + at;
         const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
+        const T* row_mean = mean ? mean + r : nullptr;
+        if (rests[r - top] != T(0)) {
+          subtract(x_row, *row_mean, dx + at, cols);
+          x_row = dx + at, row_mean = rests + (r - top);
+        }
         if (weight) {
-          normalize_grad_row<true>(dy_row, weight, x_row, mean ? mean + r : nullptr, rstd[r], dx + at, cols);
+          normalize_grad_row<true>(dy_row, weight, x_row, row_mean, rstd[r], dx + at, cols);
         } else {
-          normalize_grad_row<false>(dy_row, weight, x_row, mean ? mean + r : nullptr, rstd[r], dx + at, cols);
+          normalize_grad_row<false>(dy_row, weight, x_row, row_mean, rstd[r], dx + at, cols);
         }
       }
     }
@@ -121,10 +146,15 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
     for (std::size_t r = begin; r < end; ++r, to += cols) {
       const T* row =
           sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, to, cols);
-      const auto [mean, rstd] = row_statistics(row, cols, statistics.mean != nullptr, eps);
+      const auto [mean, rstd, rest] = row_statistics(row, cols, statistics.mean != nullptr, eps);
       if (statistics.mean) statistics.mean[r] = mean;
       statistics.rstd[r] = rstd;
-      normalize_row(row, input.weight, input.bias, to, mean, rstd, cols);
+      if (rest == T(0)) {
+        normalize_row(row, input.weight, input.bias, to, mean, rstd, cols);
+      } else {
+        subtract(row, mean, to, cols);
+        normalize_row<T>(to, input.weight, input.bias, to, rest, rstd, cols);
+      }
     }
   });
 }

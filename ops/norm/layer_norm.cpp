@@ -3,6 +3,7 @@
 #include "../../graph/fused.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../pointwise/elementwise.hpp"
+#include "../reduce/detail/deviations.hpp"
 #include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/normalize.hpp"
@@ -14,7 +15,7 @@ template <class T>
 Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                                 std::size_t rows, std::size_t cols, double eps) {
   const Variable<T> table = reshape(x, {rows, cols});
-  const Variable<T> centred = table - mean(table, 1, {.keepdim = true});
+  const Variable<T> centred = detail::deviations(table, 1);
   const Variable<T> variance = mean(centred * centred, 1, {.keepdim = true});
   // 0 times the variance is nan where that overflows, as in the kernel.
   Variable<T> y = centred / (sqrt(variance + static_cast<T>(eps)) + variance * 0);

@@ -13,6 +13,7 @@
 #include "../pointwise/masked_fill.hpp"
 #include "../pointwise/rounding.hpp"
 #include "../shape/shapes.hpp"
+#include "detail/deviations.hpp"
 #include "detail/middle_axis.hpp"
 #include "scans.hpp"
 
@@ -94,11 +95,27 @@ Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
                    result.attributes(), Saved(), spread<T>(result.kept));
 }
 
+/// The means whose sums leave the range, anew from sums of x times a power of two.
+template <class T>
+void correct_overflown_means(const Variable<T>& x, const Reduced& result, Variable<T>& y) {
+  T* const means = detail::data(y);
+  if (result.count < 2 || std::all_of(means, means + y.size(), [](T one) { return std::isfinite(one); }))
+    return;
+  const int exponent = std::ilogb(static_cast<T>(result.count)) + 1;
+  const Variable<T> scaled(Array<T>(x.value() * std::ldexp(T{1}, -exponent)));
+  const Variable<T> sums = reduce(ops::mean.name, kernels::sum_middle<T>, scaled, result);
+  const T factor = std::ldexp(T{1}, exponent) / static_cast<T>(result.count);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (!std::isfinite(means[i])) means[i] = detail::data(sums)[i] * factor;
+  }
+}
+
 template <class T>
 Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
   Variable<T> y = reduce(ops::mean.name, kernels::sum_middle<T>, x, result);
   kernels::div_scalar(count, detail::data(std::as_const(y)), detail::data(y), y.size());
+  correct_overflown_means(x, result, y);
   return record<T>(ops::mean, std::move(y), Inputs(x), result.attributes(), Saved(),
                    [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
                      return to_x(div(dy, count), needs);
@@ -149,26 +166,38 @@ Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
   return masked_fill(a / masked_fill(b, zero, 1), zero, 0);
 }
 
-/// y = of(variance) of x, with dx = scale(dy, divisor, y) (x - mean) for what the squares are divided by; y
-/// is passed if it is saved behind x.
-template <class T, class Of, class S, class Scale>
-Variable<T> dispersion(const Op<1, 3>& op, const Variable<T>& x, const Dims& dims, VarOptions options, Of of,
-                       const S& saved, Scale scale) {
-  const Reduced result = reduced(op.name, x.shape(), dims, options.keepdim);
-  const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
-  Variable<T> y;
-  {
-    const NoGrad guard;
-    const detail::Unwatched parts;
-    const Variable<T> squares = square(x - mean(x, dims, {.keepdim = true}));
-    y = of(div(sum_over(squares, result), divisor));
+/// The norms of x, which do not leave the range: where the squares do, those of x times a power of two.
+template <class T>
+Variable<T> euclidean_norms(const Op<1, 3>& op, const Variable<T>& x, const Reduced& result) {
+  if (result.count == 1) return reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
+  Variable<T> y = reduce(op.name, kernels::norm_middle<T>, x, result);
+  // The squares of floats stay in the range of double, where the kernel adds them.
+  if constexpr (std::is_same_v<T, double>) {
+    constexpr T least = 1e-140, most = 1e150;
+    T* const norms = detail::data(y);
+    const auto leaves_range = [](T one) { return !(one >= least && one <= most); };
+    if (result.count == 0 || std::none_of(norms, norms + y.size(), leaves_range)) return y;
+    Variable<T> largest = detail::empty<T>(result.kept, op.name);
+    const Variable<T> sizes = abs(x);
+    detail::reduce_axes(kernels::max_middle<T>, sizes, result.kept, detail::data(largest));
+    Array<T> factors = Array<T>::from_shape(result.kept);
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      const T one = detail::data(largest)[i];
+      factors.data()[i] =
+          one > 0 && std::isfinite(one) ? std::ldexp(T{1}, std::min(-std::ilogb(one), 1023)) : T{1};
+    }
+    const Variable<T> scaled(Array<T>(x.value() * factors));
+    const Variable<T> scaled_norms = reduce(op.name, kernels::norm_middle<T>, scaled, result);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (leaves_range(norms[i])) norms[i] = detail::data(scaled_norms)[i] / factors.data()[i];
+    }
   }
-  return record<T>(
-      op, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction), saved,
-      [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
-                                                 const auto&... y) -> Grads<T, 1> {
-        return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, {.keepdim = true}))};
-      });
+  return y;
+}
+
+template <class T>
+T variance_divisor(const Reduced& result, const VarOptions& options) {
+  return std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
 }
 
 /// |x|^p, 0 where x = 0.
@@ -178,6 +207,20 @@ Variable<T> power_or_zero(const Variable<T>& x, T p) {
   return masked_fill(pow(abs(masked_fill(x, zero, 1)), p), zero, 0);
 }
 
+/// (sum of |x|^p)^(1 / p), where the sums are of x divided by its largest element, or its smallest for p < 0.
+template <class T>
+Variable<T> scaled_power_norms(const Variable<T>& x, T p, const Reduced& result) {
+  const Variable<T> sizes = abs(x);
+  Variable<T> scale = detail::empty<T>(result.kept, ops::norm.name);
+  if (result.count > 0)
+    detail::reduce_axes(p > 0 ? kernels::max_middle<T> : kernels::min_middle<T>, sizes, result.kept,
+                        detail::data(scale));
+  for (T *s = detail::data(scale), *end = s + scale.size(); s != end; ++s) {
+    if (result.count == 0 || !std::isfinite(*s) || *s == 0) *s = 1;
+  }
+  return pow(sum_over(pow(sizes / scale, p), result), 1 / p) * reshape(scale, result.shape);
+}
+
 /// For p that is neither 0, 1 nor infinite.
 template <class T>
 Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
@@ -185,20 +228,17 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
   {
     const NoGrad guard;
     const detail::Unwatched parts;
-    if (p != 2) {
-      y = pow(sum_over(pow(abs(x), p), result), 1 / p);
-    } else if (result.count == 1) {
-      y = reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
-    } else {
-      y = reduce(ops::norm.name, kernels::norm_middle<T>, x, result);
-    }
+    y = p == 2 ? euclidean_norms(ops::norm, x, result) : scaled_power_norms(x, p, result);
   }
   return record<T>(
       ops::norm, std::move(y), Inputs(x), Attributes(p, result.axes, result.keepdim), Saved(x, Output()),
       [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
-        if (p == 2) return {x * with_kept_axes(divided_or_zero(dy, y), kept)};
-        const Variable<T> scale = divided_or_zero(dy, power_or_zero(y, p - 1));
-        return {sign(x) * power_or_zero(x, p - 1) * with_kept_axes(scale, kept)};
+        if (p == 2) {
+          // not x times dy / y, which leaves the range where y is small
+          return {divided_or_zero(x, with_kept_axes(y, kept)) * with_kept_axes(dy, kept)};
+        }
+        const Variable<T> ratios = divided_or_zero(x, with_kept_axes(y, kept));
+        return {sign(x) * power_or_zero(ratios, p - 1) * with_kept_axes(dy, kept)};
       });
 }
 
@@ -295,9 +335,19 @@ Variable<T> var(const Variable<T>& x, VarOptions options) {
 
 template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
-  return dispersion(
-      ops::var, x, dims, options, [](const Variable<T>& variance) { return variance; }, Saved(x),
-      [](const Variable<T>& dy, T divisor) { return dy * (T{2} / divisor); });
+  const Reduced result = reduced(ops::var.name, x.shape(), dims, options.keepdim);
+  const T divisor = variance_divisor<T>(result, options);
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    y = div(sum_over(square(detail::deviations(x, dims)), result), divisor);
+  }
+  return record<T>(ops::var, std::move(y), Inputs(x),
+                   Attributes(result.axes, options.keepdim, options.correction), Saved(x),
+                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
+                     return {with_kept_axes(dy * (T{2} / divisor), kept) * detail::deviations(x, dims)};
+                   });
 }
 
 template <class T>
@@ -307,12 +357,24 @@ Variable<T> std(const Variable<T>& x, VarOptions options) {
 
 template <class T>
 Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
-  return dispersion(
-      ops::std, x, dims, options, [](const Variable<T>& variance) { return sqrt(variance); },
-      Saved(x, Output()),
-      [](const Variable<T>& dy, T divisor, const Variable<T>& y) {
-        return divided_or_zero(dy, y) / divisor;
-      });
+  const Reduced result = reduced(ops::std.name, x.shape(), dims, options.keepdim);
+  const T divisor = variance_divisor<T>(result, options);
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    // not the root of the variance, whose range is smaller
+    y = div(euclidean_norms(ops::std, detail::deviations(x, dims), result), std::sqrt(divisor));
+  }
+  return record<T>(ops::std, std::move(y), Inputs(x),
+                   Attributes(result.axes, options.keepdim, options.correction), Saved(x, Output()),
+                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x,
+                                                       Variable<T> y) -> Grads<T, 1> {
+                     // deviations first: dy / y leaves the range where y is small
+                     const Variable<T> units =
+                         divided_or_zero(detail::deviations(x, dims), with_kept_axes(y, kept));
+                     return {with_kept_axes(dy, kept) * units / divisor};
+                   });
 }
 
 template <class T>

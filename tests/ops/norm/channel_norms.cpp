@@ -7,6 +7,7 @@
 
 #include "../common/call.hpp"
 #include "../common/draw.hpp"
+#include "../common/expect_near.hpp"
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
@@ -229,6 +230,26 @@ TEST(ChannelNormsTest, AVarianceThatOverflowsIsNotHidden) {
     EXPECT_TRUE(std::isnan(element));
   const Variable<float> y = group_norm(x, 1);
   for (const std::size_t row : {0, 1, 2}) EXPECT_EQ(std::isnan(y.value()(row, 0)), row < 2) << row;
+}
+
+TEST(ChannelNormsTest, ChannelsWithALargeOffsetHaveTheGradientsOfTheirDeviations) {
+  const Variable<float> far(Array<float>{{{1e7F, 1e7F + 1, 1e7F + 2, 1e7F + 3}}}, true);
+  const Variable<float> near(Array<float>{{{-1.5F, -0.5F, 0.5F, 1.5F}}}, true);
+  const Variable<float> weight(Array<float>{2}, true), seed(Array<float>{{{1, -2, 3, 5}}});
+  const auto check = [&](const char* name, const auto& op) {
+    const Variable<float> y = op(far), expected = op(near);
+    expect_near(y.value(), expected.value(), 1e-6, name);
+    const auto of_far = grad(y, {far, weight}, {.seed = seed});
+    const auto of_near = grad(expected, {near, weight}, {.seed = seed});
+    expect_near(of_far[0].value(), of_near[0].value(), 1e-5, name);
+    expect_near(of_far[1].value(), of_near[1].value(), 1e-5, name);
+  };
+  const Variable<float> mean(Array<float>{0}), variance(Array<float>{0});
+  check("batch_norm", [&](const Variable<float>& x) {
+    return batch_norm(x, mean, variance, weight, {}, {.training = true, .momentum = 1});
+  });
+  EXPECT_FLOAT_EQ(variance.value()(0), 5.0F / 3);
+  check("group_norm", [&](const Variable<float>& x) { return group_norm(x, 1, weight); });
 }
 
 }  // namespace xgrad_tests::channel_norms_rows

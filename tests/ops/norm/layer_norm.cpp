@@ -190,4 +190,23 @@ TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
               layer_norm(Variable<float>(centred), 4).value(), 1e-6, "layer_norm");
 }
 
+/// Numbers whose mean, 1e7 + 3/2, is no float and whose sum has lost the digits of their differences.
+TEST(LayerNormTest, RowsWithALargeOffsetHaveTheGradientsOfTheirDeviations) {
+  const Variable<float> far(Array<float>{{1e7F, 1e7F + 1, 1e7F + 2, 1e7F + 3}}, true);
+  const Variable<float> near(Array<float>{{-1.5F, -0.5F, 0.5F, 1.5F}}, true);
+  const Variable<float> weight(Array<float>{1, 2, 3, 4}, true), bias(Array<float>{0, 1, 0, 1});
+  const Variable<float> zeros(Array<float>({1, 4}, 0.0F));
+  const Variable<float> seed(Array<float>{{1, -2, 3, 5}});
+  const Variable<float> expected = layer_norm(near, 4, weight, bias);
+  const auto grads = grad(expected, {near, weight}, {.seed = seed});
+  for (const bool added : {false, true}) {
+    const Variable<float> y =
+        added ? xgrad::add_layer_norm(far, zeros, 4, weight, bias) : layer_norm(far, 4, weight, bias);
+    expect_near(y.value(), expected.value(), 1e-6, "y");
+    const auto of_far = grad(y, {far, weight}, {.seed = seed});
+    expect_near(of_far[0].value(), grads[0].value(), 1e-5, "dx");
+    expect_near(of_far[1].value(), grads[1].value(), 1e-5, "dweight");
+  }
+}
+
 }  // namespace xgrad_tests::layer_norm_rows

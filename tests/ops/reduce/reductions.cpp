@@ -621,4 +621,65 @@ TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
   for (const float total : totals.value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
 }
 
+/// Seconds since 1970, whose sum is no float.
+TEST(ReductionsTest, VariancesOfNumbersWithALargeOffsetAreRight) {
+  const Variable<float> x(Array<float>{1.7e9F, 1.7e9F + 128, 1.7e9F + 256, 1.7e9F + 384, 1.7e9F + 512}, true);
+  EXPECT_EQ(var(x).item(), 40960);
+  EXPECT_FLOAT_EQ(xgrad::std(x).item(), 202.38577F);
+  expect_near(grad(xgrad::std(x), {x})[0].value(),
+              Array<float>{-0.31622777F, -0.15811388F, 0, 0.15811388F, 0.31622777F}, 1e-7, "std");
+  expect_near(grad(var(x), {x})[0].value(), Array<float>{-128, -64, 0, 64, 128}, 0, "var");
+  Array<float> alternating = Array<float>::from_shape({1000, 2});
+  for (std::size_t i = 0; i < 2000; ++i) alternating.data()[i] = 1e7F + static_cast<float>(i / 2 % 2);
+  const Variable<float> columns = var(Variable<float>(alternating), 0);
+  for (const float variance : columns.value()) EXPECT_FLOAT_EQ(variance, 250.0F / 999);
+  EXPECT_EQ(xgrad::std(Variable<float>(Array<float>{1e8F, 1e8F + 8, 1e8F + 16})).item(), 8);
+}
+
+template <class T>
+void expect_deviations_in_range(T size) {
+  const Variable<T> x(Array<T>{{size, 2 * size, 3 * size}}, true);
+  const Variable<T> y = xgrad::std(x, 1);
+  EXPECT_NEAR(y.item() / size, 1, 1e-6) << size;
+  expect_near(grad(y, {x})[0].value(), Array<T>{{T(-0.5), 0, T(0.5)}}, 1e-6, "std");
+  EXPECT_NEAR(xgrad::std(x, {.correction = 0}).item() / size, std::sqrt(2.0 / 3), 1e-6) << size;
+  const Variable<T> columns(Array<T>{{size, 1}, {3 * size, 2}});
+  EXPECT_NEAR(xgrad::std(columns, 0).value()(0) / size, std::sqrt(2.0), 1e-6) << size;
+  EXPECT_NEAR(xgrad::std(columns, 0).value()(1), std::sqrt(0.5), 1e-6) << size;
+}
+
+TEST(ReductionsTest, DeviationsDoNotLeaveTheRangeWithTheirSquares) {
+  for (const float size : {1e20F, 1e-25F}) expect_deviations_in_range(size);
+  for (const double size : {1e200, 1e-200, 1e-310}) expect_deviations_in_range(size);
+  EXPECT_EQ(xgrad::std(Variable<double>(Array<double>{2, 2, 2})).item(), 0);
+  EXPECT_TRUE(std::isnan(xgrad::std(Variable<double>(Array<double>{inf, 2, 2})).item()));
+}
+
+template <class T>
+void expect_norms_in_range(T size) {
+  for (const T p : {T(2), T(3), T(1.5), T(-2)}) {
+    const Variable<T> unit(Array<T>{{3, -4, 1}}, true), x(Array<T>{{3 * size, -4 * size, size}}, true);
+    EXPECT_NEAR(norm(x, p).item() / size, norm(unit, p).item(), 1e-5) << size << ", " << p;
+    expect_near(grad(norm(x, p, 1), {x})[0].value(), grad(norm(unit, p, 1), {unit})[0].value(), 1e-5, "norm");
+  }
+}
+
+TEST(ReductionsTest, NormsDoNotLeaveTheRangeWithTheirPowers) {
+  for (const float size : {1e20F, 1e-25F}) expect_norms_in_range(size);
+  for (const double size : {1e200, 1e-200}) expect_norms_in_range(size);
+  EXPECT_EQ(norm(Variable<double>(Array<double>{0, 0})).item(), 0);
+  EXPECT_EQ(norm(Variable<double>(Array<double>{inf, 1})).item(), inf);
+  EXPECT_TRUE(std::isnan(norm(Variable<double>(Array<double>{inf, nan})).item()));
+  EXPECT_EQ(norm(Variable<float>(Array<float>{inf, 1}), 3).item(), inf);
+}
+
+TEST(ReductionsTest, MeansDoNotLeaveTheRangeWithTheirSums) {
+  const Variable<float> x(Array<float>{{3e38F, 3e38F, 3e38F}, {1, 2, 6}});
+  EXPECT_FLOAT_EQ(mean(x, 1).value()(0), 3e38F);
+  EXPECT_EQ(mean(x, 1).value()(1), 3);
+  EXPECT_DOUBLE_EQ(mean(Variable<double>(Array<double>{1e308, 1e308})).item(), 1e308);
+  EXPECT_EQ(mean(Variable<float>(Array<float>{inf, 1})).item(), inf);
+  EXPECT_TRUE(std::isnan(mean(Variable<float>(Array<float>{inf, -inf})).item()));
+}
+
 }  // namespace xgrad_tests::reductions_rows
