@@ -3,11 +3,37 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "../graph/grad_mode.hpp"
+#include "../graph/watch.hpp"
 #include "../kernels/pointwise/binary.hpp"
 #include "../kernels/pointwise/elementwise.hpp"
 #include "../kernels/rows/reduce.hpp"
+#include "../ops/reduce/reductions.hpp"
 
 namespace xgrad {
+namespace {
+
+/// Whether doubles near 1e150 or 1e-140 have squares out of range: those of floats have not.
+bool leaves_range(double squares) { return !(squares >= 1e-280 && squares <= 1e300); }
+
+template <class T>
+double norm_of_gradients(const std::vector<Variable<T>>& parameters) {
+  double squares = 0, norm = 0;
+  for (const Variable<T>& parameter : parameters) {
+    if (!parameter.has_grad()) continue;
+    const Variable<T> gradient = parameter.grad();
+    squares += kernels::squared_norm(detail::data(gradient), gradient.size());
+  }
+  if (std::is_same_v<T, float> || !leaves_range(squares)) return std::sqrt(squares);
+  const NoGrad guard;
+  const detail::Unwatched parts;
+  for (const Variable<T>& parameter : parameters) {
+    if (parameter.has_grad()) norm = std::hypot(norm, xgrad::norm(parameter.grad()).item());
+  }
+  return norm;
+}
+
+}  // namespace
 
 template <class T>
 double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm,
@@ -15,13 +41,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   if (!(max_norm >= 0)) {
     detail::fail<ValueError>("clip_grad_norm: max_norm must be at least 0, got ", max_norm);
   }
-  double squares = 0;
-  for (const Variable<T>& parameter : parameters) {
-    if (!parameter.has_grad()) continue;
-    const Variable<T> gradient = parameter.grad();
-    squares += kernels::squared_norm(detail::data(gradient), gradient.size());
-  }
-  const double norm = std::sqrt(squares), factor = max_norm / (norm + 1e-6);
+  const double norm = norm_of_gradients(parameters), factor = max_norm / (norm + 1e-6);
   if (options.error_if_nonfinite && !std::isfinite(norm)) {
     detail::fail<std::runtime_error>("clip_grad_norm: the norm of the gradients must be finite, got ", norm);
   }

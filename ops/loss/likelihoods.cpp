@@ -45,7 +45,8 @@ Variable<T> gaussian_nll_loss(const Variable<T>& input, const std::type_identity
     lack.data()[i] = std::max(static_cast<T>(options.eps) - one, T{0});
   }
   const Variable<T> v = variance + Variable<T>(std::move(lack));
-  Variable<T> losses = (log(v) + square(input - target) / v) * T(0.5);
+  const Variable<T> difference = input - target;
+  Variable<T> losses = (log(v) + difference * (difference / v)) * T(0.5);  // the square may leave the range
   if (options.full) losses = losses + static_cast<T>(ln_2_pi / 2);
   return detail::reduced_losses(losses, options.reduction);
 }

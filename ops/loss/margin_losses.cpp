@@ -8,6 +8,7 @@
 #include "../pointwise/elementwise.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../pointwise/where.hpp"
+#include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/losses.hpp"
 
@@ -58,11 +59,15 @@ Variable<T> cosine_embedding_loss(const Variable<T>& input1, const Variable<T>& 
         shape, ", input2 ", input2.shape(), " and target ", target.shape());
   }
   const Mask positive = is_positive("cosine_embedding_loss", target);
-  const T epsilon = T(1e-12);
   const Dims last{-1};
-  const Variable<T> square1 = sum(square(input1), last) + epsilon,
-                    square2 = sum(square(input2), last) + epsilon;
-  const Variable<T> cosine = sum(input1 * input2, last) / sqrt(square1 * square2);
+  Shape column = shape;
+  column.back() = 1;
+  const Variable<T> root_of_eps(Array<T>(column, T(1e-6)));
+  // divided by sqrt(|x|^2 + 1e-12), without a square that leaves the range
+  const auto scaled = [&](const Variable<T>& x) {
+    return x / norm(cat({x, root_of_eps}, -1), T{2}, last, {.keepdim = true});
+  };
+  const Variable<T> cosine = sum(scaled(input1) * scaled(input2), last);
   const Variable<T> apart = clamp(cosine - static_cast<T>(options.margin), T{0});
   return reduced_losses(where(positive, T{1} - cosine, apart), options.reduction);
 }

@@ -77,4 +77,13 @@ TEST(ClipGradTest, RefusesBadLimits) {
             "clip_grad_value: clip_value must be at least 0, got nan");
 }
 
+TEST(ClipGradTest, TheNormOfDoublesDoesNotLeaveTheRangeWithTheirSquares) {
+  for (const double size : {1e200, 1e-200}) {
+    const std::vector<Variable<double>> parameters = with_gradients<double>({{3 * size, 0}, {4 * size}});
+    EXPECT_NEAR(clip_grad_norm(parameters, 1.0) / size, 5, 1e-12) << size;
+    const double clipped = size > 1 ? 0.8 : 4 * size;  // those of the second are below the limit
+    EXPECT_NEAR(parameters[1].grad().value()(0) / clipped, 1, 1e-12) << size;
+  }
+}
+
 }  // namespace clip_grad_test

@@ -137,4 +137,11 @@ TEST(LikelihoodsTest, CountsUpToOneHaveNoStirlingTermAndNoNan) {
   EXPECT_EQ(grad(sum(loss), {target})[0].value(), (Array<double>{0, 0, std::log(2.0) + 0.25}));
 }
 
+TEST(LikelihoodsTest, ASquareOutsideOfTheRangeMayHaveALikelihood) {
+  const Variable<float> input(Array<float>{1e20F}, true), target(Array<float>{0}), var(Array<float>{1e38F});
+  const Variable<float> loss = gaussian_nll_loss(input, target, var);
+  EXPECT_NEAR(loss.item(), (std::log(1e38) + 100) / 2, 1e-4);
+  EXPECT_FLOAT_EQ(grad(loss, {input})[0].value()(0), 1e-18F);
+}
+
 }  // namespace xgrad_tests::likelihoods_rows

@@ -379,4 +379,14 @@ TEST(MarginLossesTest, VectorsOfZerosHaveNoAngleAndNoNan) {
   EXPECT_EQ(grad(sum(loss), {zeros})[0].value(), (Array<double>({2, 3}, 0.0)));
 }
 
+TEST(MarginLossesTest, TheAngleOfLongAndOfParallelVectorsIsThere) {
+  const Variable<float> long_rows(Array<float>{{3e20F, 4e20F}}, true), unit(Array<float>{{4e20F, 3e20F}});
+  const Variable<float> target(Array<float>{1});
+  const Variable<float> loss = cosine_embedding_loss(long_rows, unit, target);
+  EXPECT_NEAR(loss.item(), 0.04, 1e-6);
+  const Array<float> dx = grad(loss, {long_rows})[0].value();
+  EXPECT_NEAR(dx(0, 0) * 1e20, -0.8 * 0.28 / 5, 1e-6);
+  EXPECT_NEAR(dx(0, 1) * 1e20, 0.6 * 0.28 / 5, 1e-6);
+}
+
 }  // namespace xgrad_tests::margin_losses_rows

@@ -166,9 +166,21 @@ TEST(DistancesTest, RowsFarFromZeroKeepTheirDistance) {
   expect_near(grads[1].value(), Array<float>{{0.6F, -0.8F}}, 1e-7, "db");
 }
 
-TEST(DistancesTest, ASquareThatOverflowsIsNotHidden) {
-  const Variable<float> a(Array<float>{{1e30F, 0}}), b(Array<float>{{0, 0}});
-  EXPECT_EQ(cdist(a, b).item(), inf);
+template <class T>
+void expect_distance_in_range(T size) {
+  const Variable<T> a(Array<T>{{3 * size, 0}}, true), b(Array<T>{{0, -4 * size}}, true);
+  EXPECT_NEAR(cdist(a, b).item() / size, 5, 1e-6) << size;
+  const auto grads = grad(cdist(a, b), {a, b});
+  expect_near(grads[0].value(), Array<T>{{T(0.6), T(0.8)}}, 1e-6, "da");
+  expect_near(grads[1].value(), Array<T>{{T(-0.6), T(-0.8)}}, 1e-6, "db");
+}
+
+TEST(DistancesTest, DistancesDoNotLeaveTheRangeWithTheirSquares) {
+  for (const float size : {1e30F, 1e-25F, 1e-40F}) expect_distance_in_range(size);
+  for (const double size : {1e200, 1e-200}) expect_distance_in_range(size);
+  const Variable<float> a(Array<float>{{inf, nan}, {inf, 0}}), b(Array<float>{{0, 0}});
+  EXPECT_TRUE(std::isnan(cdist(a, b).value()(0, 0)));
+  EXPECT_EQ(cdist(a, b).value()(1, 0), inf);
 }
 
 TEST(DistancesTest, EqualRowsGetNothingOfAnInfiniteGradient) {
