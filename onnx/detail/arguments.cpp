@@ -19,6 +19,14 @@ const V& checked(const Attribute& attribute, const std::optional<V>& value, cons
   return *value;
 }
 
+/// The same for a list; the numbers are those of AttributeProto.AttributeType, 0 in files of old writers.
+template <class V>
+const V& checked_list(const Attribute& attribute, const V& list, std::int64_t type, const char* what) {
+  if (attribute.type != 0 && attribute.type != type)
+    fail<ValueError>("attribute ", in_quotes(attribute.name), " must hold ", what);
+  return list;
+}
+
 double decimal(float number) {
   if (!std::isfinite(number)) return number;
   char text[32];
@@ -84,17 +92,20 @@ std::string NodeAttributes::text(const char* name, const char* otherwise) {
 
 std::optional<std::vector<std::int64_t>> NodeAttributes::integers(const char* name) {
   const Attribute* const attribute = read(name);
-  return attribute == nullptr ? std::nullopt : std::optional(attribute->integers);
+  return attribute == nullptr ? std::nullopt
+                              : std::optional(checked_list(*attribute, attribute->integers, 7, "integers"));
 }
 
 std::optional<std::vector<float>> NodeAttributes::numbers(const char* name) {
   const Attribute* const attribute = read(name);
-  return attribute == nullptr ? std::nullopt : std::optional(attribute->numbers);
+  return attribute == nullptr ? std::nullopt
+                              : std::optional(checked_list(*attribute, attribute->numbers, 6, "floats"));
 }
 
 std::optional<std::vector<std::string>> NodeAttributes::texts(const char* name) {
   const Attribute* const attribute = read(name);
-  return attribute == nullptr ? std::nullopt : std::optional(attribute->texts);
+  return attribute == nullptr ? std::nullopt
+                              : std::optional(checked_list(*attribute, attribute->texts, 8, "texts"));
 }
 
 const Tensor* NodeAttributes::tensor(const char* name) {

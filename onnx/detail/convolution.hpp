@@ -15,13 +15,14 @@
 
 namespace xgrad::onnx::detail {
 
-/// The attributes that operators on windows share: strides, dilations, pads and auto_pad.
+/// The attributes that operators on windows share: strides, dilations, pads and auto_pad; pools have
+/// ceil_mode, too.
 class Windows {
  public:
   static constexpr std::int64_t largest = std::int64_t{1} << 30;  // of strides and the like
 
-  explicit Windows(NodeAttributes& attributes)
-      : ceil_mode(attributes.integer("ceil_mode", 0) != 0),
+  explicit Windows(NodeAttributes& attributes, bool is_of_pool = false)
+      : ceil_mode(is_of_pool && attributes.integer("ceil_mode", 0) != 0),
         kernel_(attributes.integers("kernel_shape").value_or(std::vector<std::int64_t>())),
         strides_(attributes.integers("strides")),
         dilations_(attributes.integers("dilations")),

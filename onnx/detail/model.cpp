@@ -112,6 +112,36 @@ class ModelReader {
   ModelReader(const std::string& path, std::span<const std::byte> bytes) : path_(path), bytes_(bytes) {}
 
   Model read() {
+    try {
+      return read_model();
+    } catch (const ValueError& error) {
+      check_beginning(error.what());
+      throw;
+    }
+  }
+
+  Tensor read_tensor() {
+    Tensor tensor = read_tensor(bytes_);
+    check_supported(tensor);
+    auto bytes =
+        std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
+    tensor.view.bytes = *bytes;
+    tensor.memory = std::move(bytes);
+    return tensor;
+  }
+
+ private:
+  /// Throws for bytes that do not begin as those of a model do, with its ir_version: what is wrong with them.
+  void check_beginning(const std::string& what) const {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    if (text.starts_with('\x08')) return;
+    if (text.starts_with("GGUF")) fail<ValueError>("is a GGUF file, not an ONNX file");
+    if (text.starts_with("PK\3\4")) fail<ValueError>("is a zip archive, not an ONNX file");
+    if (text.size() > 8 && text[8] == '{') fail<ValueError>("is a safetensors file, not an ONNX file");
+    fail<ValueError>("is not an ONNX file (", what, ")");
+  }
+
+  Model read_model() {
     for (MessageReader in(bytes_); in.next();) {
       switch (in.field()) {
         case 1:
@@ -134,17 +164,6 @@ class ModelReader {
     return std::move(model_);
   }
 
-  Tensor read_tensor() {
-    Tensor tensor = read_tensor(bytes_);
-    check_supported(tensor);
-    auto bytes =
-        std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
-    tensor.view.bytes = *bytes;
-    tensor.memory = std::move(bytes);
-    return tensor;
-  }
-
- private:
   void read_opset(std::span<const std::byte> message) {
     std::string domain;
     std::int64_t version = 0;

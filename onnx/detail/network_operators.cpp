@@ -15,6 +15,7 @@
 #include "../../ops/shape/shapes.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
+#include "values.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -278,37 +279,53 @@ Ids reduced_integers(const Ids& x, const std::vector<std::int64_t>& list, bool k
   return y;
 }
 
-/// Axes are an attribute up to the opset before `axes_as_input`, an input since; without any, all are reduced
-/// unless noop_with_empty_axes is set. The largest and the least condition say whether any and all are true.
+/// Input 0, reduced along axes.
+template <class T, class Reduction>
+Value<T> reduced_along(const Arguments<T>& given, std::vector<std::int64_t> axes, bool keepdims) {
+  if constexpr (IntegerReduction<Reduction>) {
+    if (std::holds_alternative<Ids>(given.value(0)))
+      return reduced_integers<Reduction>(given.integers(0), axes, keepdims);
+  }
+  if constexpr (std::is_same_v<Reduction, Largest> || std::is_same_v<Reduction, Least>) {
+    if (std::holds_alternative<Mask>(given.value(0))) {
+      const Ids numbers = mapped<std::int64_t>(given.conditions(0), [](bool is) { return is ? 1 : 0; });
+      return mapped<bool>(reduced_integers<Reduction>(numbers, axes, keepdims),
+                          [](std::int64_t x) { return x == 1; });
+    }
+  }
+  const std::size_t rank = shape_of<T>(given.value(0)).size();
+  for (std::int64_t& axis : axes) axis = static_cast<std::int64_t>(axis_of(axis, rank));
+  return Reduction::of(given.floats(0), Dims(axes.begin(), axes.end()), keepdims);
+}
+
+/// Axes are an attribute up to the opset before `axes_as_input`, an input since; without any, all are
+/// reduced, or with noop_with_empty_axes each element by itself. The largest and the least condition say
+/// whether any and all are true.
 template <class T, class Reduction, int axes_as_input>
 Operator<T> reduction(const NodeDescription& node) {
   const bool keepdims = node.attributes.integer("keepdims", 1) != 0;
-  const bool is_noop = node.attributes.integer("noop_with_empty_axes", 0) != 0;
+  const bool has_input = node.opset >= axes_as_input;
+  const bool is_noop = has_input && node.attributes.integer("noop_with_empty_axes", 0) != 0;
   std::optional<std::vector<std::int64_t>> attribute;
-  if (node.opset < axes_as_input) attribute = node.attributes.integers("axes");
+  if (!has_input) attribute = node.attributes.integers("axes");
   return [=](const Arguments<T>& given) -> Results<T> {
     std::vector<std::int64_t> axes;
     if (attribute) axes = *attribute;
-    if (given.has(1)) axes = given.list(1);
-    const std::size_t rank = shape_of<T>(given.value(0)).size();
-    if (axes.empty()) {
-      if (is_noop) return {given.value(0)};
-      axes.resize(rank);
-      std::iota(axes.begin(), axes.end(), 0);
-    }
-    if constexpr (IntegerReduction<Reduction>) {
-      if (std::holds_alternative<Ids>(given.value(0)))
-        return {reduced_integers<Reduction>(given.integers(0), axes, keepdims)};
-    }
-    if constexpr (std::is_same_v<Reduction, Largest> || std::is_same_v<Reduction, Least>) {
-      if (std::holds_alternative<Mask>(given.value(0))) {
-        const Ids numbers = mapped<std::int64_t>(given.conditions(0), [](bool is) { return is ? 1 : 0; });
-        return {mapped<bool>(reduced_integers<Reduction>(numbers, axes, keepdims),
-                             [](std::int64_t x) { return x == 1; })};
+    if (has_input && given.has(1)) axes = given.list(1);
+    Shape shape = shape_of<T>(given.value(0));
+    if (!axes.empty() || (!is_noop && !shape.empty())) {
+      if (axes.empty()) {
+        axes.resize(shape.size());
+        std::iota(axes.begin(), axes.end(), 0);
       }
+      return {reduced_along<T, Reduction>(given, std::move(axes), keepdims)};
     }
-    for (std::int64_t& axis : axes) axis = static_cast<std::int64_t>(axis_of(axis, rank));
-    return {Reduction::of(given.floats(0), Dims(axes.begin(), axes.end()), keepdims)};
+    // along an axis of its own, a reduction has its function of one element
+    axes = {static_cast<std::int64_t>(shape.size())};
+    shape.push_back(1);
+    const Value<T> apart = reshaped<T>(given.value(0), shape);
+    const Value<T>* const only[] = {&apart};
+    return {reduced_along<T, Reduction>(given.with(only), std::move(axes), false)};
   };
 }
 

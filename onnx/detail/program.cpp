@@ -235,6 +235,9 @@ class Compiler {
       std::vector<std::size_t> outside;  // its inputs among those of the node
     };
     branch_types_.assign(node.outputs.size(), 0);
+    for (const Attribute& attribute : node.attributes)
+      if (attribute.name != "then_branch" && attribute.name != "else_branch")
+        fail<ValueError>("attribute ", in_quotes(attribute.name), " is not supported");
     if (node.inputs.empty()) fail<ValueError>("the condition is missing");
     const auto constant = conditions_.find(node.inputs[0]);
     auto both = std::make_shared<std::array<std::optional<Branch>, 2>>();

@@ -28,6 +28,7 @@ struct RecurrentLayer {
   Direction direction = Direction::forward;
   bool batch_first = false;
   std::size_t gates = 1;
+  std::int64_t hidden_size = 0;    // 0: that of R
   std::vector<std::size_t> order;  // gate i of xgrad is gate order[i] of the file
   std::vector<std::string> functions;
 
@@ -35,7 +36,7 @@ struct RecurrentLayer {
                  const std::vector<std::string>& default_functions)
       : gates(gate_order.size()), order(std::move(gate_order)) {
     NodeAttributes& attributes = node.attributes;
-    attributes.ignore("hidden_size");
+    hidden_size = attributes.integer("hidden_size", 0);
     const std::string text = attributes.text("direction", "forward");
     if (text != "forward" && text != "reverse" && text != "bidirectional")
       fail<ValueError>("direction must be forward, reverse or bidirectional, got ", in_quotes(text));
@@ -74,6 +75,7 @@ struct RecurrentCall {
   std::vector<RecurrentWeights<T>> weights;
   RecurrentOptions options;
   std::size_t length, batch, hidden;
+  std::optional<Mask> has_steps;  // of each sequence, if one has none: its output and its states are 0
 
   RecurrentCall(const RecurrentLayer& of, const Arguments<T>& given) : layer(of), x(given.floats(0)) {
     const Variable<T>&w = given.floats(1), &r = given.floats(2);
@@ -85,6 +87,8 @@ struct RecurrentCall {
       fail<ShapeError>("W must be (", directions, ", ", layer.gates, " hidden, input) and R (", directions,
                        ", ", layer.gates, " hidden, hidden), got X ", x.shape(), ", W ", w.shape(), " and R ",
                        r.shape());
+    if (layer.hidden_size != 0 && !std::cmp_equal(layer.hidden_size, hidden))
+      fail<ShapeError>("hidden_size must be that of R, ", hidden, ", got ", layer.hidden_size);
     if (layer.batch_first) x = transpose(x, 0, 1);
     length = x.shape(0);
     batch = x.shape(1);
@@ -108,9 +112,13 @@ struct RecurrentCall {
       if (lengths.shape() != Shape{batch})
         fail<ShapeError>("sequence_lens must be (", batch, "), got ", lengths.shape());
       for (const std::int64_t one : lengths)
-        if (one < 1 || std::cmp_greater(one, length))
-          fail<ValueError>("sequence_lens must be from 1 to ", length, ", got ", one);
-      options.lengths = lengths;
+        if (one < 0 || std::cmp_greater(one, length))
+          fail<ValueError>("sequence_lens must be from 0 to ", length, ", got ", one);
+      options.lengths = mapped<std::int64_t>(lengths, [](std::int64_t one) { return one == 0 ? 1 : one; });
+      if (std::find(lengths.begin(), lengths.end(), 0) != lengths.end()) {
+        has_steps = mapped<bool>(lengths, [](std::int64_t one) { return one != 0; });
+        x = without_empty(x, {1, batch, 1});
+      }
     }
     options.bidirectional = directions == 2;
     if (layer.direction == RecurrentLayer::Direction::reverse) x = reversed(x);
@@ -138,11 +146,23 @@ struct RecurrentCall {
   /// Y (length, directions, batch, hidden) of what xgrad's layer returns.
   Variable<T> output(Variable<T> y) const {
     if (layer.direction == RecurrentLayer::Direction::reverse) y = reversed(y);
-    y = reshape(y, {length, batch, layer.directions(), hidden});
+    y = without_empty(reshape(y, {length, batch, layer.directions(), hidden}), {1, batch, 1, 1});
     return layer.batch_first ? permute(y, {1, 0, 2, 3}) : permute(y, {0, 2, 1, 3});
   }
 
-  Variable<T> state_output(const Variable<T>& h) const { return layer.batch_first ? transpose(h, 0, 1) : h; }
+  Variable<T> state_output(const Variable<T>& states) const {
+    const Variable<T> h = without_empty(states, {1, batch, 1});
+    return layer.batch_first ? transpose(h, 0, 1) : h;
+  }
+
+ private:
+  /// y with 0 for sequences without steps, whose axis in y `shape` has.
+  Variable<T> without_empty(const Variable<T>& y, const Shape& shape) const {
+    if (!has_steps) return y;
+    Mask mask = *has_steps;
+    mask.reshape(shape);
+    return where(mask, y, Variable<T>(T{0}));
+  }
 };
 
 template <class T>

@@ -134,11 +134,19 @@ Operator<T> concat(const NodeDescription& node) {
   };
 }
 
+/// A list that is an attribute before opset 13, an input since.
+std::optional<std::vector<std::int64_t>> attribute_before_13(const NodeDescription& node, const char* name) {
+  return node.opset < 13 ? node.attributes.integers(name) : std::nullopt;
+}
+
 template <class T>
 Operator<T> split_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", 0);
-  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("split");
-  node.attributes.ignore("num_outputs");
+  const auto attribute = attribute_before_13(node, "split");
+  const auto outputs_named = static_cast<std::size_t>(
+      node.attributes.integer("num_outputs", static_cast<std::int64_t>(node.outputs)));
+  if (outputs_named != node.outputs)
+    fail<ValueError>("num_outputs must be the number of outputs, ", node.outputs, ", got ", outputs_named);
   return [axis, attribute, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Value<T>& x = given.value(0);
     const std::size_t along = axis_of(axis, shape_of<T>(x).size()), length = shape_of<T>(x)[along];
@@ -219,7 +227,7 @@ Operator<T> slice_operator(const NodeDescription& node) {
 
 template <class T>
 Operator<T> unsqueeze_operator(const NodeDescription& node) {
-  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("axes");
+  const auto attribute = attribute_before_13(node, "axes");
   return [attribute](const Arguments<T>& given) -> Results<T> {
     const auto axes = list_from(attribute, given, 1);
     if (!axes) fail<ValueError>("axes are missing");
@@ -235,7 +243,7 @@ Operator<T> unsqueeze_operator(const NodeDescription& node) {
 
 template <class T>
 Operator<T> squeeze_operator(const NodeDescription& node) {
-  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("axes");
+  const auto attribute = attribute_before_13(node, "axes");
   return [attribute](const Arguments<T>& given) -> Results<T> {
     const Shape& shape = shape_of<T>(given.value(0));
     const auto axes = list_from(attribute, given, 1);

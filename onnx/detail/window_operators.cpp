@@ -88,9 +88,10 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
         std::tie(before[i], after[i]) = windows.given_pads(i, axes);
       }
       if (output_shape || windows.is_same()) {
-        const std::int64_t small = (cut - (cut & 1)) / 2, large = cut - small;
+        // what a longer result has more is at its end
+        const std::int64_t small = cut < 0 ? 0 : cut / 2, large = cut < 0 ? 0 : cut - small;
         before[i] = windows.is_same_upper() ? small : large;
-        after[i] = windows.is_same_upper() ? large : small;
+        after[i] = cut < 0 ? cut : windows.is_same_upper() ? large : small;
       }
       const std::int64_t length = full[i] + longer[i] - before[i] - after[i];
       if (length < 0) fail<ShapeError>("pads leave nothing of axis ", i + 2, " of ", full[i], " elements");
@@ -117,11 +118,12 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
   };
 }
 
-/// The elements of windows of an x whose ends have other lengths than a kernel of xgrad takes.
+/// The elements of windows of an x whose ends may have other lengths than a pool of xgrad takes: then x has
+/// its pads, and behind them what the last windows take beyond.
 template <class T>
 struct PooledWindows {
   Variable<T> x;
-  std::vector<std::int64_t> kernel, strides, dilations, before, after, padding;
+  std::vector<std::int64_t> kernel, strides, dilations, before, after, beyond, padding;
   std::size_t axes;
   bool ceil_mode, is_padded = false;  // whether x has its pads
 
@@ -138,22 +140,44 @@ struct PooledWindows {
     bool is_regular = true;
     for (std::size_t i = 0; i < axes; ++i) {
       const auto [front, back] = windows.pads_of(i, axes, lengths[i], kernel[i], strides[i], dilations[i]);
+      const std::int64_t window = dilations[i] * (kernel[i] - 1) + 1, length = lengths[i] + front + back;
       before.push_back(front);
       after.push_back(back);
-      is_regular = is_regular && front == back && 2 * front <= kernel[i];
-      if (front >= dilations[i] * (kernel[i] - 1) + 1 || back >= dilations[i] * (kernel[i] - 1) + 1)
+      beyond.push_back(ceil_mode ? beyond_end(lengths[i] + front, length, window, strides[i]) : 0);
+      is_regular = is_regular && front == back && 2 * front <= kernel[i] && window <= length;
+      if (front >= window || back >= window)
         fail<ValueError>("pads must be less than a window, got ", front, " and ", back);
     }
     if (is_regular) {
       padding = before;
       return;
     }
-    if (ceil_mode) fail<ValueError>("ceil_mode needs the same pads at both ends");
-    Shape shape = x.shape();
-    for (std::size_t i = 0; i < axes; ++i) shape[i + 2] += static_cast<std::size_t>(before[i] + after[i]);
-    given.check_result(shape);
-    x = padded_around(x, before, after, filling);
+    x = padded(x, given, filling);
+    ceil_mode = false;
     is_padded = true;
+  }
+
+  /// An x with its pads and what is behind them.
+  Variable<T> padded(const Variable<T>& of, const Arguments<T>& given, T filling) const {
+    std::vector<std::int64_t> end = after;
+    Shape shape = of.shape();
+    for (std::size_t i = 0; i < axes; ++i) {
+      end[i] += beyond[i];
+      shape[i + 2] += static_cast<std::size_t>(before[i] + end[i]);
+    }
+    given.check_result(shape);
+    return padded_around(of, before, end, filling);
+  }
+
+ private:
+  /// How much the last window needs behind an axis of `length` with its pads; each window begins in front of
+  /// the pads at the end, at `end`.
+  static std::int64_t beyond_end(std::int64_t end, std::int64_t length, std::int64_t window,
+                                 std::int64_t stride) {
+    const std::int64_t room = length - window;
+    std::int64_t last = room > 0 ? (room + stride - 1) / stride : -(-room / stride);
+    if (last * stride >= end) --last;
+    return last < 0 ? 0 : std::max<std::int64_t>(last * stride + window - length, 0);
   }
 };
 
@@ -182,7 +206,7 @@ Ids indices_of_all(const Ids& in_channel, const Shape& pooled, const Shape& x,
 
 template <class T>
 Operator<T> max_pool_operator(const NodeDescription& node) {
-  const Windows windows(node.attributes);
+  const Windows windows(node.attributes, true);
   if (windows.kernel().empty()) fail<ValueError>("kernel_shape is missing");
   if (node.attributes.integer("storage_order", 0) != 0 && node.outputs > 1)
     fail<ValueError>("indices in order of columns are not supported (storage_order)");
@@ -212,7 +236,7 @@ Operator<T> max_pool_operator(const NodeDescription& node) {
 
 template <class T>
 Operator<T> average_pool_operator(const NodeDescription& node) {
-  const Windows windows(node.attributes);
+  const Windows windows(node.attributes, true);
   if (windows.kernel().empty()) fail<ValueError>("kernel_shape is missing");
   const bool counts_pads = node.attributes.integer("count_include_pad", 0) != 0;
   const auto dilations = windows.dilations_of(windows.kernel().size());
@@ -228,9 +252,12 @@ Operator<T> average_pool_operator(const NodeDescription& node) {
       return p.axes == 1 ? avg_pool1d(x, p.kernel[0], options) : avg_pool2d(x, dims_of(p.kernel), options);
     };
     const Variable<T> y = pooled(p.x);
-    if (counts_pads || !p.is_padded) return {y};
+    if (!p.is_padded) return {y};
+    // the mean is of what counts, of which nothing is beyond the pads
     const Variable<T> ones(Array<T>(given.floats(0).shape(), T{1}));
-    return {y / pooled(padded_around(ones, p.before, p.after, T{0}))};
+    if (!counts_pads) return {y / pooled(p.padded(ones, given, T{0}))};
+    const std::vector<std::int64_t> none(p.axes, 0);
+    return {y / pooled(padded_around(padded_around(ones, p.before, p.after, T{1}), none, p.beyond, T{0}))};
   };
 }
 
@@ -256,7 +283,8 @@ struct Sources {
   std::vector<std::vector<double>> weights;  // empty: 1
 };
 
-/// How the elements of a resized axis relate to those of x.
+/// How the elements of a resized axis relate to those of x. The nearest mode "simple", of opsets before 11,
+/// takes the next element of a shorter axis, and the last one of a longer axis.
 struct Resizing {
   std::string mode, coordinates, nearest_mode;
   double cubic = -0.75;
@@ -278,7 +306,8 @@ struct Resizing {
     return moved + (x + 0.5F) / scale - 0.5F;
   }
 
-  double rounded(double x) const {
+  double rounded(double x, float scale) const {
+    if (nearest_mode == "simple") return scale < 1 ? std::ceil(x) : std::floor(x);
     if (nearest_mode == "floor") return std::floor(x);
     if (nearest_mode == "ceil") return std::ceil(x);
     return nearest_mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
@@ -295,7 +324,7 @@ struct Resizing {
     for (std::size_t i = 0; i < n; ++i) {
       double x = place(i, length, n, scale);
       if (count == 1) {
-        from.places[0][i] = inside(rounded(x));
+        from.places[0][i] = inside(rounded(x, scale));
         continue;
       }
       if (count == 2) x = std::clamp(x, 0.0, static_cast<double>(length - 1));
@@ -336,13 +365,16 @@ Variable<T> resized(const Variable<T>& x, std::size_t axis, const Sources& from)
 }
 
 /// Scales, or sizes, are inputs 2 and 3; input 1 before opset 11.
-template <class T>
+template <class T, bool is_upsample>
 Operator<T> resize_operator(const NodeDescription& node) {
   NodeAttributes& attributes = node.attributes;
+  constexpr std::int64_t last_of_upsample = 9;
+  if (is_upsample && node.opset > last_of_upsample)
+    fail<ValueError>("there is no such operator after operator set ", last_of_upsample);
   Resizing how{
       attributes.text("mode", "nearest"),
       attributes.text("coordinate_transformation_mode", node.opset < 11 ? "asymmetric" : "half_pixel"),
-      attributes.text("nearest_mode", node.opset < 11 ? "floor" : "round_prefer_floor"),
+      node.opset < 11 ? "simple" : attributes.text("nearest_mode", "round_prefer_floor"),
       attributes.number("cubic_coeff_a", -0.75)};
   if (how.mode == "bilinear") how.mode = "linear";
   const auto check = [](const char* name, const std::string& text, std::initializer_list<const char*> known) {
@@ -353,7 +385,8 @@ Operator<T> resize_operator(const NodeDescription& node) {
   check("coordinate_transformation_mode", how.coordinates,
         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
          "tf_half_pixel_for_nn"});
-  check("nearest_mode", how.nearest_mode, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  if (node.opset >= 11)
+    check("nearest_mode", how.nearest_mode, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   check("keep_aspect_ratio_policy", attributes.text("keep_aspect_ratio_policy", "stretch"), {"stretch"});
   if (attributes.integer("antialias", 0) != 0) fail<ValueError>("antialias is not supported");
   if (attributes.integer("exclude_outside", 0) != 0) fail<ValueError>("exclude_outside is not supported");
@@ -443,8 +476,8 @@ void add_window_operators(OperatorTable<T>& table) {
   table["AveragePool"] = average_pool_operator<T>;
   table["GlobalAveragePool"] = global_pool<T, mean<T>>;
   table["GlobalMaxPool"] = global_pool<T, amax<T>>;
-  table["Resize"] = resize_operator<T>;
-  table["Upsample"] = resize_operator<T>;
+  table["Resize"] = resize_operator<T, false>;
+  table["Upsample"] = resize_operator<T, true>;
   table["DepthToSpace"] = depth_to_space<T>;
   table["SpaceToDepth"] = space_to_depth<T>;
 }

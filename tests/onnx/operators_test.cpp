@@ -582,6 +582,72 @@ TEST_F(OnnxOperatorTest, SizesOfIntegersAreAdded) {
   }
 }
 
+/// Without axes and with noop_with_empty_axes, each element is reduced by itself.
+TEST_F(OnnxOperatorTest, ReductionsOfNoAxesHaveTheirFunctionOfEachElement) {
+  const auto reduced = [&](const char* op, bool is_empty_list, bool is_integer = false) {
+    begin(18);
+    model_.floats("x", {2, 2}, {2, 3, 0.5F, 1});
+    model_.floats("signed", {2, 2}, {-2, 3, 0.5F, -1});
+    model_.integers("integers", {2}, {-2, 3});
+    model_.integers("none", {0}, {});
+    const char* const x = is_integer ? "integers" : std::string(op) == "ReduceLogSum" ? "x" : "signed";
+    y(op, is_empty_list ? std::vector<std::string>{x, "none"} : std::vector<std::string>{x},
+      {attribute("noop_with_empty_axes", 1), attribute("keepdims", 0)});
+  };
+  for (const bool is_empty_list : {false, true}) {
+    for (const char* const op : {"ReduceL1", "ReduceL2"}) {
+      reduced(op, is_empty_list);
+      EXPECT_EQ(floats(), (Array<float>{{2, 3}, {0.5F, 1}})) << op;
+    }
+    reduced("ReduceSumSquare", is_empty_list);
+    EXPECT_EQ(floats(), (Array<float>{{4, 9}, {0.25F, 1}}));
+    reduced("ReduceLogSum", is_empty_list);
+    EXPECT_EQ(floats(), (Array<float>{{std::log(2.0F), std::log(3.0F)}, {std::log(0.5F), 0}}));
+    for (const char* const op :
+         {"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"}) {
+      reduced(op, is_empty_list);
+      EXPECT_EQ(floats(), (Array<float>{{-2, 3}, {0.5F, -1}})) << op;
+    }
+    reduced("ReduceL1", is_empty_list, true);
+    EXPECT_EQ(integers(), (Ids{2, 3}));
+    reduced("ReduceSumSquare", is_empty_list, true);
+    EXPECT_EQ(integers(), (Ids{4, 9}));
+  }
+  begin(17);
+  model_.floats("x", {1}, {1});
+  y("ReduceL1", {"x"}, {attribute("noop_with_empty_axes", 1)});
+  EXPECT_EQ(error(), "attribute \"noop_with_empty_axes\" is not supported");
+  begin(18);  // a scalar has no axes either
+  model_.floats("x", {}, {-3});
+  y("ReduceL1", {"x"});
+  EXPECT_EQ(floats(), shaped({}, std::vector<float>{3}));
+}
+
+/// Attributes that an operator set does not have, that are of another kind, or whose value is not supported.
+TEST_F(OnnxOperatorTest, NoAttributeIsPassedOver) {
+  const auto said = [&](std::int64_t opset, const char* op, const std::vector<std::string>& inputs,
+                        const MessageWriter& one) {
+    begin(opset);
+    model_.floats("x", {1, 2}, {1, 2});
+    y(op, inputs, {one});
+    return error();
+  };
+  const auto unknown = [](const char* name) {
+    return "attribute \"" + std::string(name) + "\" is not supported";
+  };
+  EXPECT_EQ(said(13, "Squeeze", {"x"}, attribute("axes", Integers{0})), unknown("axes"));
+  EXPECT_EQ(said(13, "Unsqueeze", {"x"}, attribute("axes", Integers{0})), unknown("axes"));
+  EXPECT_EQ(said(13, "Split", {"x"}, attribute("split", Integers{1})), unknown("split"));
+  EXPECT_EQ(said(18, "ReduceMax", {"x"}, attribute("axes", Integers{0})), unknown("axes"));
+  EXPECT_EQ(said(18, "Split", {"x"}, attribute("num_outputs", 2)),
+            "num_outputs must be the number of outputs, 1, got 2");
+  EXPECT_EQ(said(17, "Transpose", {"x"}, attribute("perm", 1)), "attribute \"perm\" must hold integers");
+  EXPECT_EQ(said(17, "LayerNormalization", {"x", "x"}, attribute("stash_type", 10)),
+            "stash_type must be FLOAT or DOUBLE, got FLOAT16");
+  EXPECT_EQ(said(23, "QuantizeLinear", {"x", "x"}, attribute("precision", 16)),
+            "precision must be FLOAT or DOUBLE, got BFLOAT16");
+}
+
 TEST_F(OnnxOperatorTest, NormsOfZerosAndScalesThatStretch) {
   model_.floats("x", {1, 2}, {0, 0});
   y("LpNormalization", {"x"});
@@ -621,7 +687,9 @@ TEST_F(OnnxOperatorTest, EndsOfTransposedConvolutions) {
   transposed({attribute("output_shape", Integers{2}), attribute("auto_pad", "SAME_UPPER")});
   EXPECT_EQ(floats(), (Array<float>{{{1, 2}}}));
   transposed({attribute("output_shape", Integers{6})});
-  EXPECT_EQ(floats(), (Array<float>{{{0, 1, 2, 3, 0, 0}}}));
+  EXPECT_EQ(floats(), (Array<float>{{{1, 2, 3, 0, 0, 0}}}));  // as ONNX Runtime within a stride
+  transposed({attribute("output_shape", Integers{5}), attribute("auto_pad", "SAME_UPPER")});
+  EXPECT_EQ(floats(), (Array<float>{{{1, 2, 3, 0, 0}}}));
   begin();
   model_.floats("x", {1, 1, 3}, {1, 2, 3});
   model_.floats("w", {1, 1, 1, 1}, {1});
@@ -640,8 +708,8 @@ TEST_F(OnnxOperatorTest, WindowsThatDoNotFit) {
   const MessageWriter kernel = attribute("kernel_shape", Integers{2});
   of("MaxPool", {kernel, attribute("pads", Integers{0, 2})});
   EXPECT_EQ(refusal<ValueError>(), "pads must be less than a window, got 0 and 2");
-  of("MaxPool", {kernel, attribute("pads", Integers{1, 0}), attribute("ceil_mode", 1)});
-  EXPECT_EQ(refusal<ValueError>(), "ceil_mode needs the same pads at both ends");
+  of("Conv", {attribute("ceil_mode", 1)});
+  EXPECT_EQ(error(), "attribute \"ceil_mode\" is not supported");
   of("Conv", {});
   EXPECT_EQ(refusal<ShapeError>(), "no window of 3 elements fits axis 2 of x (1, 1, 2)");
   of("Conv", {attribute("strides", Integers{0})});
@@ -652,6 +720,38 @@ TEST_F(OnnxOperatorTest, WindowsThatDoNotFit) {
   model_.floats("x", {1, 1, 1, 1, 1}, {1});
   y("Conv", {"x", "x"});
   EXPECT_EQ(refusal<ValueError>(), "1 or 2 axes behind the channels are supported, got 3");
+}
+
+/// The numbers are those of ONNX Runtime.
+TEST_F(OnnxOperatorTest, TheLastWindowsOfPoolsMayEndBehindThePads) {
+  const auto of = [&](const char* op, const std::vector<float>& x, std::int64_t kernel,
+                      const std::vector<MessageWriter>& attributes) {
+    begin();
+    model_.floats("x", {1, 1, static_cast<std::int64_t>(x.size())}, x);
+    std::vector<MessageWriter> all{attribute("kernel_shape", Integers{kernel}), attribute("ceil_mode", 1)};
+    all.insert(all.end(), attributes.begin(), attributes.end());
+    y(op, {"x"}, all);
+    return floats();
+  };
+  const auto expect_near = [](const Array<float>& got, const Array<float>& expected) {
+    ASSERT_EQ(got.shape(), expected.shape());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got.data()[i], expected.data()[i], 1e-6F);
+  };
+  const MessageWriter three = attribute("strides", Integers{3}), counts = attribute("count_include_pad", 1);
+  expect_near(of("MaxPool", {5, -1, 2}, 4, {three}), shaped({1, 1, 1}, std::vector<float>{5}));
+  expect_near(of("AveragePool", {5, -1, 2}, 4, {three}), shaped({1, 1, 1}, std::vector<float>{2}));
+  expect_near(of("AveragePool", {5, -1, 2}, 4, {three, counts}), shaped({1, 1, 1}, std::vector<float>{2}));
+  const MessageWriter two = attribute("strides", Integers{2}), pads = attribute("pads", Integers{0, 1});
+  expect_near(of("MaxPool", {1, 2, 3, 4}, 3, {two, pads}), (Array<float>{{{3, 4}}}));
+  expect_near(of("AveragePool", {1, 2, 3, 4}, 3, {two, pads}), (Array<float>{{{2, 3.5F}}}));
+  expect_near(of("AveragePool", {1, 2, 3, 4, 6}, 4, {three, pads, counts}),
+              (Array<float>{{{2.5F, 10.0F / 3}}}));
+  expect_near(of("AveragePool", {1, 2, 3, 4, 6}, 4, {three, pads}), (Array<float>{{{2.5F, 5}}}));
+  of("MaxPool", {1, 2, 3, 4}, 3, {});
+  begin();
+  model_.floats("x", {1, 1, 2}, {1, 2});
+  y("MaxPool", {"x"}, {attribute("kernel_shape", Integers{5}), attribute("ceil_mode", 1)});
+  EXPECT_THROW(graph()({}), ShapeError);  // of steps of 1, no window begins in x
 }
 
 TEST_F(OnnxOperatorTest, ScalesOfResizedAxes) {
@@ -681,6 +781,15 @@ TEST_F(OnnxOperatorTest, ScalesOfResizedAxes) {
       {0, 1, 2}, {1.5F}, 19, {linear, attribute("coordinate_transformation_mode", "half_pixel_symmetric")});
   ASSERT_EQ(symmetric.shape(), Shape{4});
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(symmetric(i), static_cast<float>(i) / 1.5F, 1e-6F);
+  // before opset 11 a shorter axis has the next elements, as ONNX Runtime's
+  begin(10);
+  model_.floats("x", {4}, {1, 2, 3, 4});
+  model_.floats("scales", {1}, {0.6F});
+  y("Resize", {"x", "scales"});
+  EXPECT_EQ(floats(), (Array<float>{1, 3}));
+  begin(10);
+  y("Upsample", {});
+  EXPECT_EQ(error(), "there is no such operator after operator set 9");
   begin(18);
   y("Resize", {}, {attribute("antialias", 1)});
   EXPECT_EQ(error(), "antialias is not supported");
@@ -700,13 +809,42 @@ TEST_F(OnnxOperatorTest, StatesOfLayersWithTheBatchFirst) {
   EXPECT_NEAR(y(1, 0, 0), std::tanh(2.0F), 1e-6F);
 }
 
+/// A sequence without steps has an output and states of 0, also with an initial state, and is not read.
+TEST_F(OnnxOperatorTest, SequencesWithoutSteps) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [op, gates] : {std::pair{"RNN", 1}, {"LSTM", 4}, {"GRU", 3}}) {
+    for (const char* const direction : {"forward", "reverse", "bidirectional"}) {
+      const std::int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1;
+      for (const std::int64_t output : {0, 1}) {
+        begin();
+        model_.floats("x", {2, 2, 1}, {1, nan, 2, nan});
+        const auto weights = static_cast<std::size_t>(directions * gates);
+        model_.floats("w", {directions, gates, 1}, std::vector<float>(weights, 0.5F));
+        model_.integers("lengths", {2}, {2, 0});
+        model_.floats("h", {directions, 2, 1},
+                      std::vector<float>(static_cast<std::size_t>(2 * directions), 1));
+        model_.node(op, {"x", "w", "w", "", "lengths", "h"},
+                    output == 0 ? std::vector<std::string>{"y"} : std::vector<std::string>{"", "y"},
+                    {attribute("direction", direction)});
+        const Array<float> y = floats();  // (steps, directions, batch, 1) or (directions, batch, 1)
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          EXPECT_EQ(y.data()[i] == 0, i % 2 == 1) << op << direction << output;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(OnnxOperatorTest, RecurrentLayersThatAreNoneOfXgrads) {
   model_.floats("x", {2, 1, 1}, {1, 2});
   model_.floats("w", {1, 1, 1}, {1});
-  model_.integers("none", {1}, {0});
+  model_.integers("short", {1}, {-1});
   const ModelBuilder constants = model_;
-  y("RNN", {"x", "w", "w", "", "none"});
-  EXPECT_EQ(refusal<ValueError>(), "sequence_lens must be from 1 to 2, got 0");
+  y("RNN", {"x", "w", "w", "", "short"});
+  EXPECT_EQ(refusal<ValueError>(), "sequence_lens must be from 0 to 2, got -1");
+  model_ = constants;
+  y("RNN", {"x", "w", "w"}, {attribute("hidden_size", 3)});
+  EXPECT_EQ(refusal<ShapeError>(), "hidden_size must be that of R, 1, got 3");
   model_ = constants;
   y("RNN", {"x", "w", "w"}, {texts("activations", {"Sigmoid"})});
   EXPECT_EQ(error(), "activations \"Sigmoid\" are not supported");

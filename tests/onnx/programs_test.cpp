@@ -138,6 +138,9 @@ TEST_F(OnnxProgramsTest, ExportRefusesWhatIsNoModel) {
   EXPECT_EQ(error_of("export_onnx " + folder_.path("other") + " " + out + ".onnx"),
             "export_onnx: " + folder_.path("other") +
                 ": the metadata \"task\" must be 'tags' or 'word classes', got 'chess'\n");
+  const std::string gguf = folder_.write("model.gguf", "GGUF");
+  EXPECT_EQ(error_of("export_onnx " + gguf + " " + out + ".onnx"),
+            "export_onnx: " + gguf + ": is a GGUF file; encoders are exported, decoders are not\n");
   EXPECT_EQ(error_of("export_onnx " + std::string(XGRAD_PRETRAINED_DIR) + "/tokenizer " + out),
             "export_onnx: " XGRAD_PRETRAINED_DIR
             "/tokenizer/config.json: cannot be read: No such file or directory\n");
@@ -151,7 +154,16 @@ TEST_F(OnnxProgramsTest, RunRefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of("run_onnx " + folder_.path("missing")),
             "run_onnx: " + folder_.path("missing") + ": cannot be read: No such file or directory\n");
   EXPECT_EQ(error_of("run_onnx " + x),
-            "run_onnx: " + x + ": byte 2 of a message: no field has wire type 3 and number 1250\n");
+            "run_onnx: " + x +
+                ": is not an ONNX file (byte 2 of a message: no field has wire type 3 and number 1250)\n");
+  for (const auto& [begin, what] :
+       {std::pair{"GGUF", "is a GGUF file, not an ONNX file"},
+        {"PK\3\4", "is a zip archive, not an ONNX file"},
+        {"text,label\n", "is not an ONNX file (byte 1 of a message: no field has wire type 4 and number 14)"},
+        {"", "is not an ONNX file (there is no graph with nodes)"}}) {
+    const std::string other = folder_.write("other", begin);
+    EXPECT_EQ(error_of("run_onnx " + other), "run_onnx: " + other + ": " + what + "\n");
+  }
   EXPECT_EQ(error_of(run), "run_onnx: input \"x\" is missing\n");
   EXPECT_EQ(error_of(run + " --input x", 2),
             "run_onnx: --input: must be NAME=FILE, got x; --help lists the arguments\n");

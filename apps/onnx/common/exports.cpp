@@ -8,6 +8,7 @@
 #include <variant>
 
 #include <xgrad/base/error.hpp>
+#include <xgrad/files/gguf.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/pretrained.hpp>
 
@@ -127,6 +128,8 @@ void ExportedModel::save(const std::string& path, std::int64_t opset) const {
 
 ExportedModel exported_model(const std::string& path) {
   if (std::filesystem::is_directory(path)) return exported_folder(path);
+  if (xgrad::is_gguf(path))
+    throw xgrad::FileError(path + ": is a GGUF file; encoders are exported, decoders are not");
   const std::string task = SavedModel::task_of(path);
   if (task == Tagger::task) return exported_tagger(path);
   if (task == WordClassifier::task) return exported_word_classifier(path);
