@@ -45,6 +45,23 @@ TEST(PatternTest, SplitsAsTheLibrary) {
   EXPECT_GT(count, 1000U);
 }
 
+/// The matching of a step is not over when later ones match its parts.
+TEST(PatternTest, PatternsOfASplitterMatchInTurn) {
+  using namespace xgrad::tokenizers::detail;
+  const auto isolated = [](const char* pattern) {
+    return PatternSplit{Pattern(pattern), SplitBehavior::isolated};
+  };
+  const Splitter splitter(
+      {isolated(" +|[0-9]+|([a-z]?)*!?"), isolated("[0-9][0-9]"), isolated("[a-z]+!|[a-z]b|[0-9]+x")});
+  Texts words;
+  TextBuffer buffer;
+  splitter(unchanged("abc!  12345 ab", 0, buffer), [&](const Passage& word) {
+    words.emplace_back(word.text);
+    return true;
+  });
+  EXPECT_EQ(words, (Texts{"abc!", "  ", "12", "34", "5", " ", "ab"}));
+}
+
 TEST(PatternTest, ClassesAreTheLibrarys) {
   const nlohmann::json facts =
       nlohmann::json::parse(xgrad_tests::read_bytes(XGRAD_PRETRAINED_DIR "/unicode/classes.json"));
