@@ -38,7 +38,7 @@ KeyValueCache<T>::KeyValueCache(const std::vector<std::optional<std::size_t>>& w
 }
 
 template <class T>
-KeyValueCache<T>::KeyValueCache(const KeyValueCache& other) : layers_(other.layers_) {
+KeyValueCache<T>::KeyValueCache(const KeyValueCache& other) : layers_(other.layers_), tokens_(other.tokens_) {
   for (Layer& layer : layers_) {
     if (!layer.keys.defined()) continue;
     layer.keys = Variable<T>(Array<T>(layer.keys.value()));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "../ops/attention/attention.hpp"
@@ -23,6 +25,7 @@ class KeyValueCache {
   KeyValueCache(KeyValueCache&& other) noexcept = default;
   KeyValueCache& operator=(KeyValueCache other) noexcept {
     layers_.swap(other.layers_);
+    tokens_.swap(other.tokens_);
     return *this;
   }
 
@@ -34,6 +37,12 @@ class KeyValueCache {
   std::size_t length() const;
   /// That of the tokens whose keys and values a layer has.
   std::size_t kept(std::size_t layer) const { return layers_.at(layer).rows; }
+
+  /// The ids of the tokens, which a decoder notes whose keys do not hold for a longer sequence.
+  const std::vector<std::int64_t>& tokens() const { return tokens_; }
+  void note_tokens(std::span<const std::int64_t> next) {
+    tokens_.insert(tokens_.end(), next.begin(), next.end());
+  }
 
   /// Attention of the queries of new tokens (1, n, H E) to themselves and all tokens before them: appends
   /// their keys (1, n, G E) and values (1, n, G Ev), and computes scaled_dot_product_attention with
@@ -52,6 +61,7 @@ class KeyValueCache {
   void append(Layer& layer, const Variable<T>& k, const Variable<T>& v);
 
   std::vector<Layer> layers_;
+  std::vector<std::int64_t> tokens_;
 };
 
 }  // namespace xgrad

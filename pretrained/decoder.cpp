@@ -7,6 +7,7 @@
 
 #include "../base/detail/json_text.hpp"
 #include "../graph/grad_mode.hpp"
+#include "../ops/index/indexing.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/bodies/causal_body.hpp"
@@ -196,9 +197,46 @@ Variable<T> Decoder<T>::operator()(const Ids& tokens, std::span<const std::size_
   }
   std::optional<MatmulPrecisionGuard> guard;
   if (rounds_to_bfloat16_) guard.emplace(MatmulPrecision::medium);
+  if (body_->keys_depend_on_length()) return one_by_one(tokens, lengths, caches);
   Ids row = tokens;
   row.reshape({std::size_t{1}, rows});
   return flatten((*body_)(row, {.lengths = lengths, .caches = caches}), 0, 1);
+}
+
+template <class T>
+Variable<T> Decoder<T>::one_by_one(const Ids& tokens, std::span<const std::size_t> lengths,
+                                   std::span<KeyValueCache<T>> caches) const {
+  std::vector<Variable<T>> hidden;
+  const std::int64_t* next = tokens.data();
+  for (std::size_t i = 0; i < lengths.size(); ++i, next += lengths[i - 1]) {
+    const std::span<const std::int64_t> fresh(next, lengths[i]);
+    KeyValueCache<T>& cache = caches[i];
+    const std::size_t before = cache.length();
+    if (cache.tokens().size() != before)
+      xgrad::detail::fail<ValueError>(
+          "Decoder: a cache must have all tokens of its sequence from this model, ", before, ", got ",
+          cache.tokens().size());
+    if (before == 0 || body_->keys_hold(before, before + fresh.size())) {
+      hidden.push_back(next_hidden(fresh, cache));
+      continue;
+    }
+    std::vector<std::int64_t> all = cache.tokens();
+    all.insert(all.end(), fresh.begin(), fresh.end());
+    KeyValueCache<T> anew = new_cache();
+    hidden.push_back(narrow(next_hidden(all, anew), 0, before, fresh.size()));
+    cache = std::move(anew);
+  }
+  return hidden.size() == 1 ? hidden[0] : cat(hidden);
+}
+
+template <class T>
+Variable<T> Decoder<T>::next_hidden(std::span<const std::int64_t> tokens, KeyValueCache<T>& cache) const {
+  Ids row = Ids::from_shape({std::size_t{1}, tokens.size()});
+  std::ranges::copy(tokens, row.begin());
+  const std::size_t length = tokens.size();
+  const Variable<T> hidden = (*body_)(row, {.lengths = {&length, 1}, .caches = {&cache, 1}});
+  cache.note_tokens(tokens);
+  return flatten(hidden, 0, 1);
 }
 
 template <class T>

@@ -88,7 +88,9 @@ class Decoder : public CausalModel<T> {
 
   /// The hidden states (rows, hidden_size) of new tokens (rows) of several sequences, one sequence after the
   /// other: lengths[i] of them follow those whose keys and values caches[i] has, which it then has of the new
-  /// ones, too. No padding is needed, and none of a sequence's numbers depends on the others. Throws
+  /// ones, too. No padding is needed, and none of a sequence's numbers depends on the others. Where the
+  /// sequence gets so long that its rotary positions have other angles (longrope beyond the original length,
+  /// dynamic at each token beyond it), its cache is computed anew from its tokens. Throws
   /// GraphError except under NoGrad, ShapeError for lengths that do not fit and for sequences of more than
   /// max_length() tokens, IndexError for ids out of range.
   Variable<T> operator()(const Ids& tokens, std::span<const std::size_t> lengths,
@@ -119,6 +121,12 @@ class Decoder : public CausalModel<T> {
 
   Decoder(const CausalConfig& config, detail::Weights& weights,
           std::shared_ptr<const detail::CausalBody<T>> body);
+
+  /// operator() of one sequence after the other, for positions whose angles depend on the length.
+  Variable<T> one_by_one(const Ids& tokens, std::span<const std::size_t> lengths,
+                         std::span<KeyValueCache<T>> caches) const;
+  /// The hidden states of new tokens of a sequence.
+  Variable<T> next_hidden(std::span<const std::int64_t> tokens, KeyValueCache<T>& cache) const;
 
   std::shared_ptr<const detail::CausalBody<T>> body_;
   bool rounds_to_bfloat16_;

@@ -43,6 +43,88 @@ CausalLM<T> model_of(const CausalConfig& config) {
 
 const Tokens prompts{{4, 7, 2}, {9, 1, 13, 20, 5, 28, 0}, {11}};
 
+/// Positions by each rule, two of which have other angles beyond 8 positions, or at each length beyond.
+std::vector<xgrad::RotaryConfig> scaled_positions() {
+  using namespace xgrad;
+  std::vector<RotaryConfig> all(5);
+  all[0].scaling = LongScaling{
+      .short_factors = {1, 1.3}, .long_factors = {2, 7}, .factor = 4, .original_max_positions = 8};
+  all[1].scaling = DynamicScaling{.factor = 3, .max_positions = 8};
+  all[2].scaling = YarnScaling{.factor = 4, .original_max_positions = 8};
+  all[3].scaling = LinearScaling{3};
+  all[4].scaling = Llama3Scaling{.factor = 4, .original_max_positions = 8};
+  return all;
+}
+
+/// Of prompts in front of the length at which positions change, at it and beyond.
+TEST(GenerateTest, TokensBeyondTheOriginalLengthAreThoseWithoutACache) {
+  Tokens around(5);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const auto token = static_cast<std::int64_t>(5 * i % 29);
+    for (const auto& [text, length] : {std::pair{0, 1}, {1, 5}, {2, 7}, {3, 8}, {4, 11}})
+      if (std::cmp_less(i, length)) around[static_cast<std::size_t>(text)].push_back(token);
+  }
+  for (const CausalFamily family : {CausalFamily::llama, CausalFamily::qwen3, CausalFamily::mistral}) {
+    for (const xgrad::RotaryConfig& rotary : scaled_positions()) {
+      CausalConfig config = small(family);
+      config.rotary = rotary;
+      if (family == CausalFamily::mistral) config.sliding_window = 6;
+      const CausalLM<double> model = model_of(config);
+      const Tokens expected = generate(model, around, {.use_cache = false});
+      EXPECT_EQ(generate(model, around), expected) << rotary.scaling.index();
+      for (std::size_t i = 0; i < around.size(); ++i)
+        EXPECT_EQ(generate(model, {around[i]}).front(), expected[i]) << rotary.scaling.index() << ", " << i;
+    }
+  }
+}
+
+/// A cache goes on in parts of any length, also a copy of it, which another text makes longer.
+TEST(GenerateTest, CachesGoOnBeyondTheOriginalLength) {
+  const xgrad::NoGrad guard;
+  for (const xgrad::RotaryConfig& rotary : scaled_positions()) {
+    CausalConfig config = small(CausalFamily::llama);
+    config.rotary = rotary;
+    const CausalLM<double> model = model_of(config);
+    const auto alone = [&](const std::vector<std::int64_t>& text) {
+      const xgrad::Ids ids = xgrad::pad_sequence({text});
+      return model.token_logits(xgrad::select(model.decoder()({ids}).last_hidden_state, 1, -1));
+    };
+    const auto next = [&](const Tokens& texts, std::vector<xgrad::KeyValueCache<double>>& caches) {
+      std::vector<std::int64_t> rows;
+      std::vector<std::size_t> lengths;
+      for (const std::vector<std::int64_t>& text : texts) {
+        rows.insert(rows.end(), text.begin(), text.end());
+        lengths.push_back(text.size());
+      }
+      xgrad::Ids ids = xgrad::Ids::from_shape({rows.size()});
+      std::copy(rows.begin(), rows.end(), ids.begin());
+      return model.next_logits(ids, lengths, caches);
+    };
+    const auto expect_last = [&](const Tokens& texts, const xgrad::Variable<double>& logits) {
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        const xgrad::Variable<double> expected = alone(texts[i]);
+        for (std::size_t k = 0; k < 29; ++k)
+          EXPECT_NEAR(logits.value()(i, k), expected.value()(0, k), 1e-10)
+              << rotary.scaling.index() << ", text " << i << " of " << texts[i].size();
+      }
+    };
+    std::vector<xgrad::KeyValueCache<double>> caches{model.decoder().new_cache(),
+                                                     model.decoder().new_cache()};
+    Tokens texts(2);
+    for (const Tokens& more : {Tokens{{4, 7, 2}, {9, 1, 13, 20, 5, 28}}, Tokens{{1, 2, 3}, {8, 3}},
+                               Tokens{{5, 6, 7, 8, 9}, {6}}, Tokens{{2}, {3, 3, 3}}}) {
+      for (std::size_t i = 0; i < 2; ++i) texts[i].insert(texts[i].end(), more[i].begin(), more[i].end());
+      expect_last(texts, next(more, caches));
+    }
+    std::vector<xgrad::KeyValueCache<double>> swapped{caches[1], caches[0]};
+    std::swap(texts[0], texts[1]);
+    for (const Tokens& more : {Tokens{{11}, {12}}, Tokens{{13, 14}, {15}}}) {
+      for (std::size_t i = 0; i < 2; ++i) texts[i].insert(texts[i].end(), more[i].begin(), more[i].end());
+      expect_last(texts, next(more, swapped));
+    }
+  }
+}
+
 TEST(GenerateTest, TokensAreThoseWithoutACacheAndAlone) {
   for (const CausalFamily family : {CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
                                     CausalFamily::qwen2, CausalFamily::qwen3}) {

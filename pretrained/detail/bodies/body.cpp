@@ -126,10 +126,23 @@ Variable<T> without_padding(const EncoderCall<T>& call, const Variable<T>& x) {
 
 template <class T>
 RotaryPositions<T>::RotaryPositions(const RotaryConfig& config, std::size_t max_length) : config_(config) {
-  const bool depends = std::holds_alternative<DynamicScaling>(config.scaling) ||
-                       std::holds_alternative<LongScaling>(config.scaling);
   const std::size_t rows = most_kept_angles / std::max<std::size_t>(config.dim, 1);
-  kept_ = rotary_tables<T>(config, depends ? 0 : std::min(max_length, rows));
+  kept_ = rotary_tables<T>(config, depend_on_length() ? 0 : std::min(max_length, rows));
+}
+
+template <class T>
+bool RotaryPositions<T>::depend_on_length() const {
+  return std::holds_alternative<DynamicScaling>(config_.scaling) ||
+         std::holds_alternative<LongScaling>(config_.scaling);
+}
+
+template <class T>
+bool RotaryPositions<T>::are_same(std::size_t length, std::size_t other) const {
+  if (const auto* const dynamic = std::get_if<DynamicScaling>(&config_.scaling))
+    return std::max(length, dynamic->max_positions) == std::max(other, dynamic->max_positions);
+  if (const auto* const longer = std::get_if<LongScaling>(&config_.scaling))
+    return (length > longer->original_max_positions) == (other > longer->original_max_positions);
+  return true;
 }
 
 template <class T>

@@ -84,6 +84,11 @@ class RotaryPositions {
   /// (batch, length, dim / 2), of these positions, which are below `length_of_all`.
   RotaryTables<T> operator()(const Ids& positions, std::size_t length_of_all) const;
 
+  /// Whether the angles of a sequence may be others where it is longer.
+  bool depend_on_length() const;
+  /// Whether sequences of both lengths have the same angles.
+  bool are_same(std::size_t length, std::size_t other) const;
+
  private:
   RotaryConfig config_;
   RotaryTables<T> kept_;

@@ -64,6 +64,13 @@ class CausalBody : public Assembled<T> {
   /// The last hidden states (1, rows, size) of new tokens (1, rows).
   Variable<T> operator()(const Ids& ids, const CachedRows<T>& cached) const;
 
+  /// Whether keys of a sequence may not hold once it is longer, and whether they hold from one length to
+  /// another.
+  bool keys_depend_on_length() const { return rotary_ && rotary_->depend_on_length(); }
+  bool keys_hold(std::size_t length, std::size_t longer) const {
+    return !rotary_ || rotary_->are_same(length, longer);
+  }
+
   const Embedding<T>& words() const { return words_; }
 
   /// The names of what comes before the layers, and of layer i, for freezing.
