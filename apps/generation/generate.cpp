@@ -155,6 +155,9 @@ int main(int argc, char** argv) {
     for_each_text(texts, [&](const std::string& text) {
       const std::vector<std::int64_t> ids = model->ids(text);
       if (ids.empty()) throw std::invalid_argument("a text must have tokens, got none");
+      if (const auto most = model->trained_length(); most && ids.size() > *most)
+        std::cerr << "a text has " << ids.size() << " tokens, more than the " << *most
+                  << " of the model's training (max_position_embeddings): what follows may make no sense\n";
       std::cout << text;
       flush_output();
       const LineEnd line_end;

@@ -80,6 +80,11 @@ class PretrainedText : public LanguageModel {
 
   std::optional<std::size_t> max_length() const override { return model_.config().max_length(); }
 
+  std::optional<std::size_t> trained_length() const override {
+    if (max_length()) return std::nullopt;
+    return model_.config().max_position_embeddings;
+  }
+
   double loss(std::span<const std::int64_t> ids, std::size_t count) const override {
     const xgrad::NoGrad no_grad;
     const xgrad::Ids input = xgrad::pad_sequence({{ids.begin(), ids.end()}});

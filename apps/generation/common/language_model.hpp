@@ -36,6 +36,9 @@ class LanguageModel {
   /// How many tokens the model sees at once, if that has a limit.
   virtual std::optional<std::size_t> max_length() const = 0;
 
+  /// How long the texts of its training were, of a model that sees any number of tokens.
+  virtual std::optional<std::size_t> trained_length() const { return std::nullopt; }
+
   /// The mean loss of the last `count` tokens, each given all before it; count is less than their number.
   virtual double loss(std::span<const std::int64_t> ids, std::size_t count) const = 0;
 
