@@ -20,7 +20,9 @@ Batch encode(const Tokenizer& tokenizer, std::span<const std::string> texts,
 }
 
 Batch pad(const Tokenizer& tokenizer, std::vector<Encoding> encodings, const PadOptions& padding) {
-  encodings = tokenizer.pad(std::move(encodings), padding);
+  PadOptions options = padding;
+  if (!options.padding_side) options.padding_side = tokenizers::Side::right;
+  encodings = tokenizer.pad(std::move(encodings), options);
   const std::size_t length = encodings.empty() ? 0 : encodings.front().size();
   const Shape shape{encodings.size(), length};
   Ids ids(shape), mask(shape), types(shape);

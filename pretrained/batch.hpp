@@ -19,7 +19,9 @@ struct Batch : Input {
 ///
 ///     model(pretrained::encode(tokenizer, texts, {.max_length = 128}));
 ///
-/// Throws what Tokenizer::encode() and pad() throw.
+/// Padding is behind the texts, whatever the folder's padding_side, unless `padding` names a side: in front
+/// of a text, encoders count it as positions, as Hugging Face's do, and the text's numbers depend on its
+/// batch. Throws what Tokenizer::encode() and pad() throw.
 Batch encode(const tokenizers::Tokenizer& tokenizer, std::span<const std::string> texts,
              const tokenizers::EncodeOptions& options = {}, const tokenizers::PadOptions& padding = {});
 
@@ -28,8 +30,8 @@ Batch encode(const tokenizers::Tokenizer& tokenizer, std::span<const std::string
              std::span<const std::string> seconds, const tokenizers::EncodeOptions& options = {},
              const tokenizers::PadOptions& padding = {});
 
-/// Pads encodings by Tokenizer::pad(), and makes them one batch. Throws ShapeError if they still differ in
-/// length.
+/// Pads encodings by Tokenizer::pad(), at the end as encode() does, and makes them one batch. Throws
+/// ShapeError if they still differ in length.
 Batch pad(const tokenizers::Tokenizer& tokenizer, std::vector<tokenizers::Encoding> encodings,
           const tokenizers::PadOptions& padding = {});
 

@@ -56,8 +56,9 @@ class Encoder : public Model<T> {
 
   Encoder(const Config& config, detail::Weights& weights, Pooler pooler = Pooler::if_stored);
 
-  /// Throws ShapeError for ids that are not (batch, length) with 1 to max_length() tokens, and for masks or
-  /// types of another shape, IndexError for ids out of range.
+  /// Learned positions count padding in front of a text, as in Hugging Face; encode() puts it behind the
+  /// texts. Throws ShapeError for ids that are not (batch, length) with 1 to max_length() tokens, and for
+  /// masks or types of another shape, IndexError for ids out of range.
   EncoderOutput<T> operator()(const Input& input, OutputOptions options = {}) const;
 
   /// tanh(W x_0 + b) of hidden states (batch, length, hidden_size). Throws ValueError without a pooler.

@@ -46,6 +46,50 @@ TEST(BatchTest, IsPaddedToTheLongest) {
       "pad: encodings of a batch must have one length, got " + std::to_string(length) + " and 3 tokens");
 }
 
+/// A folder whose padding_side is left.
+struct PaddedAtTheLeft : xgrad_tests::FolderCopy {
+  explicit PaddedAtTheLeft(const std::string& name) : FolderCopy(name) {
+    auto config = nlohmann::json::parse(xgrad_tests::read_bytes(path("tokenizer_config.json")));
+    config["padding_side"] = "left";
+    write("tokenizer_config.json", config.dump());
+  }
+};
+
+TEST(BatchTest, ATextHasTheHiddenStatesThatItHasAlone) {
+  const std::vector<std::string> texts{"red", "my shoes are small, my feet are big", "the old house"};
+  for (const char* const name :
+       {"bert_sentence", "distilbert_qa", "electra_discriminator", "mpnet_mlm", "roberta_mlm"}) {
+    const PaddedAtTheLeft copy(name);
+    const auto tokenizer = Tokenizer::from_folder(copy.path());
+    EXPECT_EQ(tokenizer.pad(tokenizer.encode(texts))[0].attention_mask[0], 0) << "left by itself";
+    const auto encoder = Encoder<double>::from_folder(copy.path());
+    const auto together = encoder(encode(tokenizer, texts)).last_hidden_state.value();
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const auto alone = encoder(encode(tokenizer, std::vector{texts[i]})).last_hidden_state.value();
+      for (std::size_t k = 0; k < alone.shape()[1]; ++k)
+        for (std::size_t j = 0; j < alone.shape()[2]; ++j)
+          EXPECT_NEAR(together(i, k, j), alone(0, k, j), 1e-12) << name << ", " << texts[i];
+    }
+  }
+  const PaddedAtTheLeft copy("bert_sentence");
+  const auto tokenizer = Tokenizer::from_folder(copy.path());
+  EXPECT_EQ((*encode(tokenizer, texts).attention_mask)(0, 0), 1);
+  const Batch left = encode(tokenizer, texts, {}, {.padding_side = xgrad::tokenizers::Side::left});
+  EXPECT_EQ((*left.attention_mask)(0, 0), 0) << "where it is asked for";
+}
+
+TEST(BatchTest, VectorsAndScoresDoNotDependOnTheBatch) {
+  const std::vector<std::string> texts{"red", "my shoes are small, my feet are big", "the old house"};
+  for (const char* const name : {"bert_sentence", "st_all_modes", "st_prompt_left_out_cls"}) {
+    const PaddedAtTheLeft copy(name);
+    const auto embedder = SentenceEmbedder<double>::from_folder(copy.path());
+    const auto reference = SentenceEmbedder<double>::from_folder(xgrad_tests::model_folder(name));
+    const xgrad::Array<double> together = embedder(texts), expected = reference(texts, {.batch_size = 1});
+    for (std::size_t i = 0; i < together.size(); ++i)
+      EXPECT_NEAR(together.data()[i], expected.data()[i], 1e-12) << name;
+  }
+}
+
 TEST(BatchTest, AllIdsMustBeInTheVocabulary) {
   const auto tokenizer = Tokenizer::from_folder(xgrad_tests::model_folder("bert_sentence"));
   const std::int64_t largest = tokenizer.largest_id();
