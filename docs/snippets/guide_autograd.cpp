@@ -138,6 +138,26 @@ void checks() {
   // [checks]
 }
 
+void whole_op() {
+  std::cout << "# whole op\n";
+  // [whole op]
+  const auto right = [](const auto& inputs) { return cube(inputs[0]); };
+  const auto inputs = xgrad::random_inputs({{2, 3}}), large = xgrad::random_inputs({{200000}});
+  std::cout << "cube: "
+            << (xgrad::check_op(right, inputs, {.in_float = right, .large = large}) ? "right" : "wrong")
+            << '\n';
+
+  const auto wrong = [](const std::vector<Variable<double>>& inputs) {
+    const Variable<double>& x = inputs[0];
+    return record<double>(cube_op, cube(x.detach()), Inputs(x), Saved(x),
+                          [](Variable<double> dy, Needs, Variable<double> x) -> Grads<double, 1> {
+                            return {Variable<double>(dy.value() * 3 * x.value() * x.value())};
+                          });
+  };
+  std::cout << xgrad::check_op(wrong, {Variable<double>(2.0, true)}).text();
+  // [whole op]
+}
+
 }  // namespace
 
 int main() {
@@ -149,4 +169,5 @@ int main() {
   no_graph();
   errors();
   checks();
+  whole_op();
 }
