@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <random>
 #include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include <xgrad/autograd/gradcheck.hpp>
+#include <xgrad/autograd/check_op.hpp>
 
 #include "../../keep_num_threads.hpp"
 #include "draw.hpp"
@@ -34,20 +32,6 @@ Inputs<T> leaves(const std::vector<Array<double>>& elements) {
   return result;
 }
 
-template <class T>
-const Function<T>& function_of(const Case& sample) {
-  if constexpr (std::is_same_v<T, float>)
-    return sample.in_float;
-  else
-    return sample.in_double;
-}
-
-template <class T>
-void expect_same_bits(const Array<T>& a, const Array<T>& b) {
-  ASSERT_EQ(xgrad::to_string(a.shape()), xgrad::to_string(b.shape()));
-  EXPECT_TRUE(a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
 /// The seed that y's gradient starts from.
 template <class T>
 Variable<T> seed_like(const Variable<T>& y) {
@@ -57,11 +41,10 @@ Variable<T> seed_like(const Variable<T>& y) {
 
 /// The gradients of y, of zeros for inputs that it does not depend on.
 template <class T>
-std::vector<Array<T>> gradients(const Variable<T>& y, const Inputs<T>& inputs, bool create_graph = false) {
+std::vector<Array<T>> gradients(const Variable<T>& y, const Inputs<T>& inputs) {
   std::vector<Array<T>> result;
   Inputs<T> found(inputs.size());
-  if (y.requires_grad())
-    found = grad(y, inputs, {.seed = seed_like(y), .create_graph = create_graph, .allow_unused = true});
+  if (y.requires_grad()) found = grad(y, inputs, {.seed = seed_like(y), .allow_unused = true});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     result.push_back(found[i].defined() ? found[i].value() : Array<T>(inputs[i].shape(), T{0}));
   return result;
@@ -99,54 +82,23 @@ TEST_P(OpTest, ValueAgreesWithTheReference) {
   });
 }
 
-TEST_P(OpTest, GradientsInFloatAgreeWithThoseInDouble) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const Inputs<float> x = leaves<float>(elements);
-    const Inputs<double> exact = leaves<double>(elements);
-    const auto grads = gradients(sample.in_float(x), x);
-    const auto expected = gradients(sample.in_double(exact), exact);
-    for (std::size_t i = 0; i < x.size(); ++i) expect_near(grads[i], expected[i], 5e-5, "gradient");
-  });
+/// nan is the largest number of all that are sorted, has the sign 0 and compares as false, as in PyTorch.
+bool passes_nan_on(const Op& op) {
+  static const std::set<std::string> others{"sorting.sort",  "sorting.topk",   "sorting.unique",
+                                            "rounding.sign", "comparisons.gt", "where.nan_to_num"};
+  return !others.contains(op.name);
 }
 
-TEST_P(OpTest, GradientsPassTheCheck) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const auto report = gradcheck(sample.in_double, leaves<double>(elements), options(sample));
-    EXPECT_TRUE(report) << report.worst;
-  });
-}
-
-TEST_P(OpTest, SecondGradientsPassTheCheck) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const auto report = gradgradcheck(sample.in_double, leaves<double>(elements), options(sample));
-    EXPECT_TRUE(report) << report.worst;
-  });
-}
-
-template <class T>
-void expect_paths_agree(const Case& sample, const std::vector<Array<double>>& elements, double tolerance) {
-  const Inputs<T> x = leaves<T>(elements);
-  const auto plain = gradients(function_of<T>(sample)(x), x);
-  const auto recorded = gradients(function_of<T>(sample)(x), x, true);
-  for (std::size_t i = 0; i < x.size(); ++i) expect_near(recorded[i], plain[i], tolerance, "gradient");
-}
-
-TEST_P(OpTest, GradientIsTheSameWhenRecorded) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    expect_paths_agree<double>(sample, elements, 1e-11);
-    expect_paths_agree<float>(sample, elements, 5e-5);
-  });
-}
-
-TEST_P(OpTest, EachInputAloneMayRequireAGradient) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const Inputs<double> all = leaves<double>(elements);
-    const auto expected = gradients(sample.in_double(all), all);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      Inputs<double> alone;
-      for (std::size_t k = 0; k < all.size(); ++k) alone.push_back(k == i ? all[k] : all[k].detach());
-      expect_near(gradients(sample.in_double(alone), {all[i]})[0], expected[i], 1e-11, "gradient");
-    }
+TEST_P(OpTest, PassesCheckOp) {
+  for_each_case([this](const Case& sample, const std::vector<Array<double>>& elements) {
+    const bool has_any_length = op().name != "linear_map";  // whose function is the caller's, for one length
+    const auto report = check_op(sample.in_double, leaves<double>(elements),
+                                 {.gradcheck = options(sample),
+                                  .in_float = sample.in_float,
+                                  .nan = passes_nan_on(op()),
+                                  .empty = has_any_length,
+                                  .wrong_shapes = has_any_length});
+    EXPECT_TRUE(report) << report.text();
   });
 }
 
@@ -165,33 +117,6 @@ TEST_P(OpTest, TheSameVariableMayBeTwoInputs) {
   });
 }
 
-TEST_P(OpTest, NothingIsRecordedUnderNoGrad) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const Inputs<float> x = leaves<float>(elements);
-    const Variable<float> recorded = sample.in_float(x);
-    const xgrad::NoGrad guard;
-    const Variable<float> y = sample.in_float(x);
-    EXPECT_TRUE(y.is_leaf());
-    expect_near(y.value(), recorded.value(), 1e-6, "value");
-  });
-}
-
-TEST_P(OpTest, NothingIsRecordedWithoutInputsThatRequireGradients) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    Inputs<float> x = leaves<float>(elements);
-    for (Variable<float>& input : x) input = input.detach();
-    EXPECT_FALSE(sample.in_float(x).requires_grad());
-  });
-}
-
-TEST_P(OpTest, InputsStayAsTheyWere) {
-  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
-    const Inputs<double> x = leaves<double>(elements);
-    gradients(sample.in_double(x), x);
-    for (std::size_t i = 0; i < x.size(); ++i) expect_same_bits(x[i].value(), elements[i]);
-  });
-}
-
 TEST_P(OpTest, UndefinedInputsAreRefusedOrOptional) {
   for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
     for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -206,80 +131,6 @@ TEST_P(OpTest, UndefinedInputsAreRefusedOrOptional) {
 
 TEST_P(OpTest, BadArgumentsAreRefusedWithTheirShapes) {
   for (const ErrorCase& one : op().errors) EXPECT_EQ(one.message(), one.expected);
-}
-
-// Edges
-
-/// y, or nothing if the op refuses its inputs.
-template <class T>
-std::optional<Variable<T>> result_of(const Case& sample, const std::vector<Array<double>>& elements) {
-  try {
-    return function_of<T>(sample)(leaves<T>(elements));
-  } catch (const ValueError&) {
-    return std::nullopt;
-  }
-}
-
-/// What depends on an element is nan if the element is.
-template <class T>
-void expect_nan_passed_on(const Case& sample, std::vector<Array<double>> elements, std::mt19937_64& random) {
-  const std::vector<Array<double>> others = draw(sample.inputs, random);
-  const std::optional<Variable<T>> before = result_of<T>(sample, elements);
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    if (elements[i].size() == 0) continue;
-    double& element = elements[i].data()[random() % elements[i].size()];
-    const double kept = element;
-    element = others[i].data()[0];
-    const std::optional<Variable<T>> changed = result_of<T>(sample, elements);
-    element = nan;
-    const std::optional<Variable<T>> after = result_of<T>(sample, elements);
-    element = kept;
-    if (!before || !changed || !after) continue;
-    for (std::size_t k = 0; k < before->size(); ++k) {
-      if (before->value().data()[k] == changed->value().data()[k]) continue;
-      EXPECT_TRUE(std::isnan(after->value().data()[k]))
-          << "input " << i << ", element " << k << " of the result";
-    }
-  }
-}
-
-TEST_P(OpTest, NanIsPassedOn) {
-  // nan is the largest number of all that are sorted, has the sign 0 and compares as false, as in PyTorch
-  for (const char* name : {"sorting.sort", "sorting.topk", "sorting.unique", "rounding.sign",
-                           "comparisons.gt", "where.nan_to_num"})
-    if (op().name == name) return;
-  std::mt19937_64 random(GetParam());
-  for_each_case([&](const Case& sample, const std::vector<Array<double>>& elements) {
-    expect_nan_passed_on<float>(sample, elements, random);
-    expect_nan_passed_on<double>(sample, elements, random);
-  });
-}
-
-/// The inputs, with 0 in place of an axis's length.
-std::vector<Input> without(std::size_t length, std::vector<Input> inputs) {
-  for (Input& input : inputs) std::replace(input.shape.begin(), input.shape.end(), length, std::size_t{0});
-  return inputs;
-}
-
-TEST_P(OpTest, InputsWithoutElementsAreRefusedOrHaveGradients) {
-  if (op().name == "linear_map") return;  // whose function is the caller's, for a length that it knows
-  std::mt19937_64 random(GetParam());
-  for_each_case([&](const Case& sample, const std::vector<Array<double>>& elements) {
-    std::set<std::size_t> lengths;
-    for (const Array<double>& one : elements) lengths.insert(one.shape().begin(), one.shape().end());
-    for (const std::size_t length : lengths) {
-      const std::vector<Array<double>> fewer = draw(without(length, sample.inputs), random);
-      const Inputs<float> x = leaves<float>(fewer);
-      std::vector<Array<float>> found;
-      const std::string error = message_of([&] { found = gradients(sample.in_float(x), x); });
-      if (error == "no exception") {
-        for (std::size_t i = 0; i < x.size(); ++i)
-          EXPECT_EQ(xgrad::to_string(found[i].shape()), xgrad::to_string(x[i].shape()));
-      } else {
-        EXPECT_NE(error.find(": "), std::string::npos) << error;
-      }
-    }
-  });
 }
 
 // Large arrays
