@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
@@ -34,16 +35,18 @@ Variable<T> checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&
 /// https://pytorch.org/docs/stable/checkpoint.html
 template <class T, class F>
 Variable<T> checkpoint(F f, const std::vector<Variable<T>>& x) {
+  detail::check_returns_variable<T, F&, const std::vector<Variable<T>>&>();
   return detail::checkpoint<T>(std::move(f), x);
 }
 
 template <class T, class F>
 Variable<T> checkpoint(F f, std::initializer_list<Variable<T>> x) {
-  return detail::checkpoint<T>(std::move(f), std::vector<Variable<T>>(x));
+  return checkpoint(std::move(f), std::vector<Variable<T>>(x));
 }
 
 template <class T, class F>
 Variable<T> checkpoint(F f, const Variable<T>& x) {
+  detail::check_returns_variable<T, const F&, const Variable<T>&>();
   return detail::checkpoint<T>(
       [f = std::move(f)](const std::vector<Variable<T>>& only) -> Variable<T> { return f(only.front()); },
       {x});

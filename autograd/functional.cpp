@@ -1,6 +1,7 @@
 #include "functional.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../graph/detail/leaf.hpp"
 #include "../graph/record.hpp"
@@ -44,9 +45,13 @@ List<T> independent(const List<T>& x, bool create_graph) {
 }
 
 template <class T>
-Variable<T> called(const char* name, const FunctionOf<T>& f, const List<T>& x) {
+Variable<T> called(const char* name, const FunctionOf<T>& f, const List<T>& x, bool allow_constant) {
   Variable<T> y = f(x);
   if (!y.defined()) fail<GraphError>(name, ": f must return a variable, got an undefined one");
+  if (!allow_constant && !y.requires_grad()) {
+    fail<GraphError>(name, ": f must return what it computed by ops on x, got a variable ", y.shape(),
+                     " without a graph; pass allow_constant if the derivative is 0");
+  }
   return y;
 }
 
@@ -114,7 +119,7 @@ Derivatives<T> value_and_grad(const FunctionOf<T>& f, const List<T>& x, Derivati
   check_inputs("value_and_grad", x);
   const EnableGrad guard;
   const List<T> at = independent(x, options.create_graph);
-  const Variable<T> y = called("value_and_grad", f, at);
+  const Variable<T> y = called("value_and_grad", f, at, options.allow_constant);
   check_one_element("value_and_grad", y);
   return {returned(y, options), zeros_where_undefined(gradients(y, at, {}, options.create_graph), x)};
 }
@@ -125,7 +130,7 @@ Derivatives<T> vjp(const FunctionOf<T>& f, const List<T>& x, const Variable<T>& 
   check_inputs("vjp", x);
   const EnableGrad guard;
   const List<T> at = independent(x, options.create_graph);
-  const Variable<T> y = called("vjp", f, at);
+  const Variable<T> y = called("vjp", f, at, options.allow_constant);
   check_like("vjp", "v", v, "f(x)", y.shape());
   return {returned(y, options), zeros_where_undefined(gradients(y, at, v, options.create_graph), x)};
 }
@@ -144,7 +149,7 @@ Derivatives<T> hvp(const FunctionOf<T>& f, const List<T>& x, const List<T>& v, D
   check_directions("hvp", v, x);
   const EnableGrad guard;
   const List<T> at = independent(x, options.create_graph);
-  const Variable<T> y = called("hvp", f, at);
+  const Variable<T> y = called("hvp", f, at, options.allow_constant);
   check_one_element("hvp", y);
   const List<T> g = gradients(y, at, {}, true);
   return {returned(y, options), zeros_where_undefined(along(g, v, at, options.create_graph), x)};
@@ -156,7 +161,7 @@ Tangents<T>::Tangents(const FunctionOf<T>& f, const List<T>& x, DerivativeOption
   check_inputs("linearize", x);
   const EnableGrad guard;
   x_ = independent(x, options.create_graph);
-  y_ = called("linearize", f, x_);
+  y_ = called("linearize", f, x_, options.allow_constant);
   seed_ = independent(zeros<T>(y_.shape()), false);
   gradients_ = gradients(y_, x_, seed_, true);
 }
@@ -235,6 +240,7 @@ class Rows {
       results.push_back(zeros<T>(shape, name_));
     }
     if (!y.defined() || !y.requires_grad()) return results;
+    check_independence(y, rows);
     std::vector<List<T>> blocks(inputs_.size());
     for (std::size_t first = 0; first < rows; first += copies_) {
       const std::size_t count = std::min(copies_, rows - first);
@@ -265,6 +271,29 @@ class Rows {
     Shape shape{copies_};
     shape.insert(shape.end(), x.shape().begin(), x.shape().end());
     return expand(one, shape);
+  }
+
+  /// Throws ValueError if what f returned for every other copy or sample depends on those between them.
+  void check_independence(const Variable<T>& y, std::size_t rows) const {
+    if (samples() < 2) return;
+    Variable<T> weights = zeros<T>(y.shape(), name_);
+    for (std::size_t unit = 1; unit < samples(); unit += 2) {
+      for (std::size_t row = 0; row < rows; ++row) {  // unequal, so that a sum of derivatives is no 0
+        const double weight = 0.618 * static_cast<double>(unit * rows + row);
+        data(weights)[unit * rows + row] = static_cast<T>(1 + weight - std::floor(weight));
+      }
+    }
+    for (const Variable<T>& gradient : gradients(y, inputs_, weights, false)) {
+      if (!gradient.defined()) continue;
+      const std::size_t length = gradient.size() / samples();
+      for (std::size_t unit = 0; unit < samples(); unit += 2) {
+        const T* first = data(gradient) + unit * length;
+        if (std::all_of(first, first + length, [](T d) { return d == 0 || std::isnan(d); })) continue;
+        fail<ValueError>(name_, ": with ", options_.rows > 0 ? "rows" : "batched",
+                         ", f must map each index of the leading axes of ", inputs_[0].shape(),
+                         " independently, but the results of others depend on that of position ", unit);
+      }
+    }
   }
 
   /// 1 at the row that each copy computes, for all samples.
@@ -309,7 +338,7 @@ template <class T>
 List<T> jacobian(const FunctionOf<T>& f, const List<T>& x, const JacobianOptions& options) {
   const EnableGrad guard;
   const Rows<T> rows("jacobian", x, options, options.rows);
-  const Variable<T> y = called("jacobian", f, rows.inputs());
+  const Variable<T> y = called("jacobian", f, rows.inputs(), options.allow_constant);
   return rows.of(y, rows.check_output(y));
 }
 
@@ -319,7 +348,7 @@ std::vector<List<T>> hessian(const FunctionOf<T>& f, const List<T>& x, const Jac
   std::size_t longest = 0;
   for (const Variable<T>& one : x) longest = std::max(longest, one.defined() ? one.size() : 0);
   const Rows<T> rows("hessian", x, options, longest);
-  const Variable<T> y = called("hessian", f, rows.inputs());
+  const Variable<T> y = called("hessian", f, rows.inputs(), options.allow_constant);
   if (element_count(rows.check_output(y)) != 1 || y.size() != rows.samples()) {
     fail<ShapeError>("hessian: f must return one number",
                      options.batched || options.rows > 0 ? " for each copy and sample" : "", ", got shape ",

@@ -7,8 +7,9 @@
 //   const Array<double> h = hessian(f, Array<double>{1, 2, 3});
 //
 // x is an array (any xtensor expression of float or double), a Variable, or a std::vector of either; f takes
-// Variables. Results have the form of the arguments: arrays for arrays, Variables for Variables. Changes no
-// grad(), neither of x nor of other Variables that f reads. Derivatives are 0 where f does not depend on x.
+// Variables and returns one. Results have the form of the arguments: arrays for arrays, Variables for
+// Variables. Changes no grad(), neither of x nor of other Variables that f reads. Derivatives are 0 where f
+// does not depend on x; a result without any graph throws GraphError unless allow_constant.
 // https://pytorch.org/docs/stable/autograd.html#functional-higher-level-api
 
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -27,6 +29,8 @@ struct DerivativeOptions {
   /// Record the derivative, so that it is differentiable: with respect to the ancestors of x, if x is a
   /// Variable, and to everything else that f reads.
   bool create_graph = false;
+  /// f may return a Variable without a graph, a constant, whose derivative is 0.
+  bool allow_constant = false;
 };
 
 /// Options of jacobian() and hessian().
@@ -35,12 +39,13 @@ struct JacobianOptions {
   /// 0: calls f once on x, with a separate pass for each row of the result. Otherwise calls f once on this
   /// many copies of x, joined along a new first axis, with one pass for as many rows: faster if f is a chain
   /// of small ops; 32 is a good number for long chains. f must then map each copy independently: (rows, ...)
-  /// to (rows, ...).
+  /// to (rows, ...). One more pass checks this: throws ValueError if copies depend on their neighbours.
   std::size_t rows = 0;
   /// The first axis of x and of f(x) counts independent samples: the result has one Jacobian or Hessian for
-  /// each, (batch, y..., x...).
+  /// each, (batch, y..., x...). Checked as rows are.
   bool batched = false;
-  bool create_graph = false;  ///< as in DerivativeOptions
+  bool create_graph = false;    ///< as in DerivativeOptions
+  bool allow_constant = false;  ///< as in DerivativeOptions
 };
 
 namespace detail {
@@ -172,11 +177,10 @@ template <class X, class F>
 FunctionOf<ElementOf<X>> function_of(const F& f) {
   using V = Variable<ElementOf<X>>;
   if constexpr (Argument<X>::is_list) {
-    static_assert(std::is_invocable_r_v<V, const F&, const std::vector<V>&>,
-                  "f must take the std::vector of Variables that x is, and return a Variable");
+    check_returns_variable<ElementOf<X>, const F&, const std::vector<V>&>();
     return std::cref(f);
   } else {
-    static_assert(std::is_invocable_r_v<V, const F&, const V&>, "f must take a Variable, and return one");
+    check_returns_variable<ElementOf<X>, const F&, const V&>();
     return [&f](const std::vector<V>& x) -> V { return f(x.front()); };
   }
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -28,7 +28,7 @@ struct GradcheckReport {
 };
 
 /// A function of Variables; it may also read captured leaves, such as a model's parameters.
-using CheckedFunction = std::function<Variable<double>(const std::vector<Variable<double>>&)>;
+using CheckedFunction = detail::VariableFunction<double, const std::vector<Variable<double>>&>;
 
 /// Compares the gradients of sum(w f(inputs)), with random weights w, to central differences in double.
 ///

@@ -1,6 +1,7 @@
 #include "implicit_function.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../graph/record_many.hpp"
 #include "../ops/linalg/detail/solutions.hpp"
@@ -25,9 +26,28 @@ Variable<T> residual_at(const ResidualOf<T>& residual, const Variable<T>& y,
   return f;
 }
 
-/// Solves (dF/dy)^T lambda = dy, for each of `samples` samples of y.
+/// Throws ValueError if a step of Newton's method from y, where the residual is f, would be long.
 template <class T>
-Variable<T> adjoint(const Variable<T>& jacobian, const Variable<T>& dy, std::size_t samples) {
+void check_root(const Variable<T>& step, const Variable<T>& y, std::size_t samples, double tolerance) {
+  const std::size_t n = y.size() / samples;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    double length = 0, scale = 1;
+    for (std::size_t i = sample * n; i < (sample + 1) * n; ++i) {
+      length = std::max(length, std::abs(static_cast<double>(data(step)[i])));
+      scale = std::max(scale, std::abs(static_cast<double>(data(y)[i])));
+    }
+    if (!(length > tolerance * scale)) continue;
+    fail<ValueError>("implicit_function: the solver must return a root of residual, got a y ", length,
+                     " from one by Newton's method", samples == 1 ? "" : ", for sample ",
+                     samples == 1 ? std::string() : std::to_string(sample), "; tolerance is ", tolerance,
+                     " of ", scale);
+  }
+}
+
+/// Solves (dF/dy)^T lambda = dy, for each of `samples` samples of y, where F is `residual`.
+template <class T>
+Variable<T> adjoint(const Variable<T>& jacobian, const Variable<T>& residual, const Variable<T>& y,
+                    const Variable<T>& dy, std::size_t samples, double tolerance) {
   const std::size_t n = dy.size() / samples;
   const Variable<T> matrices = reshape(jacobian, Shape{samples, n, n});
   const auto lu = lu_factors(matrices);
@@ -37,6 +57,12 @@ Variable<T> adjoint(const Variable<T>& jacobian, const Variable<T>& dy, std::siz
         "implicit_function: the derivative of residual with respect to y must be invertible, pivot ",
         lu->zero_pivots[sample], " of ", n, " is 0",
         samples == 1 ? std::string() : " for sample " + std::to_string(sample));
+  }
+  {
+    const NoGrad guard;
+    const Variable<T> step =
+        lu_solution(matrices.detach(), lu, reshape(residual.detach(), Shape{samples, n, 1}), false);
+    check_root(step, y, samples, tolerance);
   }
   return reshape(lu_solution(matrices, lu, reshape(dy, Shape{samples, n, 1}), true), Shape(dy.shape()));
 }
@@ -84,10 +110,13 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
     List ends = called_again_with(theta, needs);
     const FunctionOf<T> of_y = [&](const List& only) { return residual_at(residual, only.front(), ends); };
     const Variable<T> derivative =
-        jacobian<T>(of_y, {y}, {.batched = options.batched, .create_graph = create_graph}).front();
-    const Variable<T> lambda = adjoint(derivative, dy, options.batched ? y.shape(0) : std::size_t{1});
+        jacobian<T>(of_y, {y},
+                    {.batched = options.batched, .create_graph = create_graph, .allow_constant = true})
+            .front();
     const Variable<T> root = y.requires_grad() ? same_elements(ops::alias, y.detach(), y) : y;
     const Variable<T> f = residual_at(residual, root, ends);
+    const Variable<T> lambda =
+        adjoint(derivative, f, y, dy, options.batched ? y.shape(0) : std::size_t{1}, options.tolerance);
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     const std::size_t count = ends.size();
     if (root.requires_grad()) ends.push_back(root);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
@@ -17,6 +18,9 @@ struct ImplicitOptions {
   /// The first axis of y counts independent samples: residual(y, theta)[i] depends on no sample of y but
   /// y[i], which gives a small system of equations for each instead of one large system.
   bool batched = false;
+  /// How far y may be from the root, as one step of Newton's method estimates it: relative to the largest
+  /// |y_i|, or to 1 if that is smaller.
+  double tolerance = 1e-3;
 };
 
 namespace detail {
@@ -35,7 +39,7 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
 /// y(theta), the solution of residual(y, theta) = 0: roots, fixed points with the residual y - f(y, theta),
 /// steps of implicit schemes, minima with the gradient as residual. With F = residual, and lambda solving
 /// (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). The solver's steps are
-/// not differentiated; its result must be exact, as the gradients are those at the root.
+/// not differentiated; its result must be close to the root, as the gradients are those there.
 ///
 ///   const auto y = implicit_function(theta,
 ///       [](const Array<double>& theta) { return Array<double>(xt::cbrt(theta)); },
@@ -49,7 +53,7 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
 /// sample), and solves one system.
 ///
 /// Throws ShapeError for a residual of another shape, and ValueError, in the backward pass, for a singular
-/// dF/dy.
+/// dF/dy and for a y that is not within the tolerance of a root.
 ///
 /// Griewank and Walther, Evaluating derivatives (2008), section 15.1;
 /// Blondel et al., Efficient and modular implicit differentiation (2021), arXiv:2105.15183
@@ -57,6 +61,7 @@ template <class T, class Solver, class Residual>
 Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solver& solver, Residual residual,
                               ImplicitOptions options = {}) {
   using List = std::vector<Variable<T>>;
+  detail::check_returns_variable<T, Residual&, const Variable<T>&, const List&>();
   const auto solve = [&solver](const List& at) -> Variable<T> {
     if constexpr (std::is_invocable_v<const Solver&, const List&>) {
       return solver(at);
@@ -73,6 +78,7 @@ template <class T, class Solver, class Residual>
 Variable<T> implicit_function(const Variable<T>& theta, const Solver& solver, Residual residual,
                               ImplicitOptions options = {}) {
   using List = std::vector<Variable<T>>;
+  detail::check_returns_variable<T, const Residual&, const Variable<T>&, const Variable<T>&>();
   const auto solve = [&solver](const List& at) -> Variable<T> {
     if constexpr (std::is_invocable_v<const Solver&, const Variable<T>&>) {
       return solver(at.front());

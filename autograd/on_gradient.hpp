@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/record.hpp"
 
 namespace xgrad {
@@ -21,13 +22,15 @@ inline constexpr Op on_gradient("on_gradient", {"x"});
 ///
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html
 template <class T, class F>
-Variable<T> on_gradient(const Variable<T>& x, F hook) {
+[[nodiscard("the hook belongs to the returned variable")]] Variable<T> on_gradient(const Variable<T>& x,
+                                                                                   F hook) {
   return record<T>(ops::on_gradient, x.detach(), Inputs(x), Saved(),
                    [hook = std::move(hook)](Variable<T> dy, Needs) -> Grads<T, 1> {
                      const detail::SavedValue<T> before(detail::Access<T>::value(dy));
                      if constexpr (std::is_void_v<std::invoke_result_t<const F&, const Variable<T>&>>) {
                        hook(std::as_const(dy));
                      } else {
+                       detail::check_returns_variable<T, const F&, const Variable<T>&>();
                        dy = hook(std::as_const(dy));
                      }
                      if (before.value->version != before.version)

@@ -40,6 +40,11 @@ class Variable {
   using value_type = T;
 
   Variable() = default;
+  Variable(const Variable&) = default;
+  Variable(Variable&&) = default;
+  /// Makes this a handle of another array; a temporary, such as x.grad(), is no place to store one in.
+  Variable& operator=(const Variable&) & = default;
+  Variable& operator=(Variable&&) & = default;
 
   /// A scalar, of shape (); rounded to T. B is bool: in V{1, 1} an integer is no requires_grad.
   template <class S, std::same_as<bool> B = bool>

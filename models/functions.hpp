@@ -1,8 +1,7 @@
 #pragma once
 
-#include <functional>
-
 #include "../base/dims.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "module.hpp"
 
@@ -14,7 +13,7 @@ namespace xgrad {
 template <class T>
 class FunctionModule : public Module<T> {
  public:
-  using Function = std::function<Variable<T>(const Variable<T>&)>;
+  using Function = detail::VariableFunction<T, const Variable<T>&>;
 
   /// `type` is the class name for summaries.
   FunctionModule(std::string type, Function function);

@@ -219,6 +219,7 @@ Variable<T> LBFGS<T>::step(const Closure& closure) {
 template <class T>
 Variable<T> LBFGS<T>::evaluate(const Closure& closure) {
   const EnableGrad guard;
+  this->zero_grad();
   Variable<T> loss = closure();
   ++evaluations_;
   if (!loss.defined())

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 
 #include "../base/detail/by_name.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "optimizer.hpp"
 
 namespace xgrad {
@@ -31,10 +31,9 @@ struct LBFGSOptions {
 /// the identity. For deterministic functions, such as a fit to all data at once.
 ///
 /// A step changes the parameters up to max_iter times, each after one or more calls of the closure, which
-/// zeroes the gradients, computes the loss, calls backward and returns the loss:
+/// computes the loss, calls backward and returns the loss; the gradients are cleared before each call:
 ///
 ///   optimizer.step([&] {
-///     optimizer.zero_grad();
 ///     const Variable<double> loss = mse_loss(model(x), y);
 ///     loss.backward();
 ///     return loss;
@@ -49,7 +48,7 @@ struct LBFGSOptions {
 template <class T>
 class LBFGS : public Optimizer<T> {
  public:
-  using Closure = std::function<Variable<T>()>;
+  using Closure = detail::VariableFunction<T>;
 
   explicit LBFGS(const std::vector<Variable<T>>& parameters, LBFGSOptions options = {});
 

@@ -124,6 +124,39 @@ void guards(const Models& models) {
   // [guards]
 }
 
+void functions(const Variable<double>& x, const Array<double>& at) {
+  // [functions]
+  value_and_grad([](const Variable<double>& v) { return sum(v * v).item(); }, at);  // error
+  value_and_grad([](const Variable<double>& v) { return sum(v * v); }, at);
+  jacobian([](const Variable<double>& v) { return xt::square(v.value()); }, at);  // error
+  jacobian([](const Variable<double>& v) { return square(v); }, at);
+  hessian([](const Variable<double>& v) { return v.value()(0); }, at);  // error
+  hessian([](const Variable<double>& v) { return select(v, 0, 0); }, at);
+  linearize([](const Variable<double>& v) { return v.value(); }, at);  // error
+  linearize([](const Variable<double>& v) { return square(v); }, at);
+  checkpoint([](const Variable<double>& v) { return v.value(); }, x);  // error
+  checkpoint([](const Variable<double>& v) { return exp(v); }, x);
+  gradcheck([](const auto& in) { return sum(in[0]).item(); }, {x});  // error
+  gradcheck([](const auto& in) { return sum(in[0]); }, {x});
+  LBFGS<double>({x}).step([&] { return sum(x).item(); });  // error
+  LBFGS<double>({x}).step([&] { return sum(x); });
+  FunctionModule<double>("Half", [](const Variable<double>& v) { return v.value(); });  // error
+  FunctionModule<double>("Half", [](const Variable<double>& v) { return v / 2; });
+  on_gradient(x, [](const Variable<double>& dy) { return dy.value(); });  // error
+  const auto watched = on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });
+  on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });  // warning
+  // [functions]
+}
+
+void handles(const Variable<double>& x) {
+  // [handles]
+  x.grad() = 0.5 * x.grad();  // error
+  x.set_grad(0.5 * x.grad());
+  constexpr Op local("cube", {"x"});  // error
+  static constexpr Op cube("cube", {"x"});
+  // [handles]
+}
+
 void numbers(const Variable<float>& x, const Variable<float>& loss, std::size_t n, double lr, int steps) {
   // [numbers]
   const auto mean_loss = loss / n;

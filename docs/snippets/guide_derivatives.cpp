@@ -281,7 +281,6 @@ void minimum() {
   const Variable<double> x(Array<double>{-1.2, 1}, true);
   xgrad::LBFGS<double> optimizer({x}, {.max_iter = 100, .line_search_fn = xgrad::LineSearch::strong_wolfe});
   optimizer.step([&] {
-    optimizer.zero_grad();
     const Variable<double> x0 = index(x, 0), x1 = index(x, 1);
     const Variable<double> loss = 100 * square(x1 - square(x0)) + square(1 - x0);
     loss.backward();

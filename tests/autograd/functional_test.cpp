@@ -233,15 +233,57 @@ TEST(FunctionalTest, ShapesAreThoseOfTorch) {
   }
 }
 
+TEST(FunctionalTest, RefusesCopiesAndSamplesThatDependOnOneAnother) {
+  const Array<double> x{1, 2, 3}, samples{{1, 2}, {3, 5}, {4, 7}};
+  const auto together = [](const V& at) { return at / sum(at); };
+  const auto centred = [](const V& at) { return at - mean(at, 0, {.keepdim = true}); };  // 0 for equal copies
+  const auto next = [](const V& at) {
+    return at * xgrad::cat<double>({narrow(at, 0, 1, at.shape(0) - 1), narrow(at, 0, 0, 1)});
+  };
+  const auto alone = [](const V& at) { return at / sum(at, -1, {.keepdim = true}); };
+  for (const std::size_t rows : {2, 3, 8}) {
+    for (const bool create_graph : {false, true}) {
+      const JacobianOptions options{.rows = rows, .create_graph = create_graph};
+      EXPECT_TRUE(message_of<ValueError>([&] {
+                    jacobian(together, x, options);
+                  }).starts_with("jacobian: with rows, f must map each index of the leading axes"));
+      EXPECT_TRUE(
+          message_of<ValueError>([&] { jacobian(centred, x, options); }).starts_with("jacobian: with rows"));
+      EXPECT_TRUE(
+          message_of<ValueError>([&] { jacobian(next, x, options); }).starts_with("jacobian: with rows"));
+      EXPECT_NEAR(jacobian(alone, x, options)(0, 0), 5.0 / 36, 1e-15);
+    }
+  }
+  EXPECT_TRUE(message_of<ValueError>([&] {
+                jacobian(centred, samples, {.batched = true});
+              }).starts_with("jacobian: with batched, f must map each index of the leading axes of (3, 2)"));
+  EXPECT_TRUE(message_of<ValueError>([&] {
+                hessian([](const V& at) { return sum(square(at), -1) * sum(at); }, samples,
+                        {.batched = true});
+              }).starts_with("hessian: with batched"));
+  EXPECT_NO_THROW(jacobian(alone, samples, {.batched = true}));
+}
+
 TEST(FunctionalTest, WhatDoesNotDependOnXHasDerivativeZero) {
   const Array<double> x{1, 2}, zero{0, 0};
   const auto constant = [](const V&) { return V(7.0); };
-  EXPECT_EQ(value_and_grad(constant, x).first(), 7);
-  EXPECT_EQ(value_and_grad(constant, x).second, zero);
-  EXPECT_EQ(hvp(constant, x, x).second, zero);
-  EXPECT_EQ(jvp(constant, x, x).second(), 0);
-  EXPECT_EQ(jacobian(constant, x), zero);
-  EXPECT_EQ(hessian(constant, x), (Array<double>{{0, 0}, {0, 0}}));
+  const xgrad::DerivativeOptions allowed{.allow_constant = true};
+  EXPECT_EQ(value_and_grad(constant, x, allowed).first(), 7);
+  EXPECT_EQ(value_and_grad(constant, x, allowed).second, zero);
+  EXPECT_EQ(hvp(constant, x, x, allowed).second, zero);
+  EXPECT_EQ(jvp(constant, x, x, allowed).second(), 0);
+  EXPECT_EQ(jacobian(constant, x, {.allow_constant = true}), zero);
+  EXPECT_EQ(hessian(constant, x, {.allow_constant = true}), (Array<double>{{0, 0}, {0, 0}}));
+  const std::string why =
+      ": f must return what it computed by ops on x, got a variable () without a graph; pass allow_constant "
+      "if "
+      "the derivative is 0";
+  EXPECT_EQ(message_of<GraphError>([&] { value_and_grad(constant, x); }), "value_and_grad" + why);
+  EXPECT_EQ(message_of<GraphError>([&] { vjp(constant, x, Array<double>(1.0)); }), "vjp" + why);
+  EXPECT_EQ(message_of<GraphError>([&] { hvp(constant, x, x); }), "hvp" + why);
+  EXPECT_EQ(message_of<GraphError>([&] { linearize(constant, x); }), "linearize" + why);
+  EXPECT_EQ(message_of<GraphError>([&] { jacobian(constant, x); }), "jacobian" + why);
+  EXPECT_EQ(message_of<GraphError>([&] { hessian(constant, x); }), "hessian" + why);
   const V w(3.0, true);
   const auto other = [&](const V&) { return w * w; };
   EXPECT_EQ(value_and_grad(other, x).second, zero) << "it depends on something else";

@@ -204,4 +204,27 @@ TEST(ImplicitFunctionTest, RefusesWhatCannotBe) {
             "implicit_function: residual must return a variable, got an undefined one");
 }
 
+TEST(ImplicitFunctionTest, RefusesWhatIsNoRoot) {
+  const auto residual = [](const V& y, const V& theta) { return y * y - theta; };
+  const auto solved = [&](int steps, xgrad::ImplicitOptions options) {
+    const V theta(Array<double>{9, 4}, true);
+    const auto heron = [steps](const Array<double>& at) {
+      Array<double> y = at;
+      for (int i = 0; i < steps; ++i) y = 0.5 * (y + at / y);
+      return y;
+    };
+    return grad(sum(implicit_function(theta, heron, residual, options)), {theta})[0].value();
+  };
+  for (const bool batched : {false, true}) {
+    const std::string message = message_of<ValueError>([&] { solved(1, {.batched = batched}); });
+    EXPECT_TRUE(
+        message.starts_with("implicit_function: the solver must return a root of residual, got a y 1.6 "
+                            "from one by Newton's method"))
+        << message;
+    EXPECT_NEAR(solved(8, {.batched = batched})(0), 1.0 / 6, 1e-12);
+    EXPECT_NEAR(solved(1, {.batched = batched, .tolerance = 1})(0), 0.1, 1e-12)
+        << "an inexact one, as allowed";
+  }
+}
+
 }  // namespace implicit_function_test

@@ -323,4 +323,16 @@ TEST(LBFGSTest, AClosureWithoutBackwardIsRefused) {
             "LBFGS: the closure must call backward(), but no parameter has a gradient");
 }
 
+TEST(LBFGSTest, ClearsTheGradientsBeforeTheClosure) {
+  const Variable<double> x(Array<double>{5, -3}, true);
+  LBFGS<double> optimizer({x});
+  optimizer.step([&] {
+    const Variable<double> loss = sum(square(x - 1));
+    loss.backward();
+    return loss;
+  });
+  EXPECT_NEAR(x.value()(0), 1, 1e-6);
+  EXPECT_NEAR(x.value()(1), 1, 1e-6);
+}
+
 }  // namespace lbfgs_test
