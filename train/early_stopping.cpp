@@ -8,7 +8,9 @@
 namespace xgrad {
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
-    : options_(options), best_(-std::numeric_limits<double>::infinity()) {
+    : options_(options),
+      best_(options.better == Better::lower ? std::numeric_limits<double>::infinity()
+                                            : -std::numeric_limits<double>::infinity()) {
   if (options.patience == 0) detail::fail<ValueError>("EarlyStopping: patience must be at least 1, got 0");
   if (!(options.min_delta >= 0 && std::isfinite(options.min_delta))) {
     detail::fail<ValueError>("EarlyStopping: min_delta must be finite and at least 0, got ",
@@ -17,7 +19,8 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
 }
 
 bool EarlyStopping::update(double score) {
-  const bool better = score > best_ + options_.min_delta;
+  const bool better = options_.better == Better::lower ? score < best_ - options_.min_delta
+                                                       : score > best_ + options_.min_delta;
   if (better) best_ = score;
   since_best_ = better ? 0 : since_best_ + 1;
   return better;

@@ -111,11 +111,11 @@ void fitting() {
     optimizer.step();
     return {.loss = loss.item(), .lr = optimizer.lr(), .grad_norm = norm, .tokens = ids.size()};
   };
-  xgrad::EarlyStopping stopping({.patience = 3});
+  xgrad::EarlyStopping stopping({.patience = 3, .better = xgrad::Better::lower});
   const auto evaluate = [&](std::size_t) {
     const xgrad::NoGrad guard;
-    stopping.update(-cross_entropy(model.class_logits(ids), labels).item());  // higher is better
-    return !stopping.should_stop();                                           // false ends the run
+    stopping.update(cross_entropy(model.class_logits(ids), labels).item());
+    return !stopping.should_stop();  // false ends the run
   };
   const xgrad::TrainingLog log = xgrad::fit(
       100, step, {.progress = false, .metrics = "steps.jsonl", .evaluate = evaluate, .evaluate_every = 25});

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <regex>
 #include <sstream>
 
@@ -20,6 +21,7 @@
 
 #include <xgrad/base/error.hpp>
 #include <xgrad/base/random.hpp>
+#include <xgrad/train/detail/interrupt_guard.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/trainer.hpp>
 
@@ -113,6 +115,19 @@ TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
     return i < 2 ? StepResult{.loss = 1} : throw std::runtime_error("no data");
   };
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
+  std::raise(SIGINT);
+  EXPECT_EQ(signals_seen, 1);
+}
+
+TEST(FitTest, RunsThatOverlapPutTheHandlersBack) {
+  signals_seen = 0;
+  const SignalHandler mine(SIGINT, see_signal);
+  std::optional<xgrad::detail::InterruptGuard> first(false), second(false);
+  first.reset();
+  std::raise(SIGINT);
+  EXPECT_EQ(signals_seen, 0) << "the other run is not over";
+  EXPECT_TRUE(second->interrupted());
+  second.reset();
   std::raise(SIGINT);
   EXPECT_EQ(signals_seen, 1);
 }
@@ -472,6 +487,18 @@ TEST(EarlyStoppingTest, StopsAfterItsPatience) {
   EXPECT_FALSE(resumed.should_stop());
   EXPECT_FALSE(resumed.update(0.7));
   EXPECT_TRUE(resumed.should_stop());
+}
+
+TEST(EarlyStoppingTest, OfALossLowerIsBetter) {
+  xgrad::EarlyStopping stopping({.patience = 2, .min_delta = 0.1, .better = xgrad::Better::lower});
+  EXPECT_EQ(stopping.best(), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(stopping.update(0.7));
+  EXPECT_FALSE(stopping.update(0.65)) << "no more than min_delta";
+  EXPECT_TRUE(stopping.update(0.5));
+  EXPECT_FALSE(stopping.update(std::nan("")));
+  EXPECT_FALSE(stopping.update(0.9));
+  EXPECT_TRUE(stopping.should_stop());
+  EXPECT_EQ(stopping.best(), 0.5);
 }
 
 TEST(EarlyStoppingTest, ByDefaultFiveEvaluationsMayBeNoBetter) {

@@ -1,6 +1,8 @@
 #include "interrupt_guard.hpp"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 namespace xgrad::detail {
 namespace {
@@ -15,23 +17,46 @@ void count_interrupt(int signal) {
   interrupts.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// The handler of a signal, of which there is one in the process.
+struct Owned {
+  int guards = 0;  ///< that are alive
+  struct sigaction before = {};
+};
+
+std::mutex handlers;
+std::map<int, Owned>& owned_signals() {
+  static std::map<int, Owned> owned;
+  return owned;
+}
+
+void acquire(int signal) {
+  Owned& owned = owned_signals()[signal];
+  if (owned.guards++ > 0) return;
+  struct sigaction ours = {};
+  ours.sa_handler = count_interrupt;
+  // timeout(1) and a closing terminal send theirs twice; a second SIGINT is a person who no longer waits.
+  ours.sa_flags = signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(signal, nullptr, &owned.before);
+  if (owned.before.sa_handler != SIG_IGN) sigaction(signal, &ours, nullptr);
+}
+
+void release(int signal) {
+  Owned& owned = owned_signals()[signal];
+  if (--owned.guards == 0) sigaction(signal, &owned.before, nullptr);
+}
+
 }  // namespace
 
 InterruptGuard::InterruptGuard(bool with_ranks) : before_(interrupts.load(std::memory_order_relaxed)) {
-  if (with_ranks) saved_.push_back({SIGUSR1, {}});
-  for (Saved& saved : saved_) {
-    struct sigaction ours = {};
-    ours.sa_handler = count_interrupt;
-    // timeout(1) and a closing terminal send theirs twice; a second SIGINT is a person who no longer waits.
-    ours.sa_flags = saved.signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
-    sigemptyset(&ours.sa_mask);
-    sigaction(saved.signal, nullptr, &saved.before);
-    if (saved.before.sa_handler != SIG_IGN) sigaction(saved.signal, &ours, nullptr);
-  }
+  if (with_ranks) signals_.push_back(SIGUSR1);
+  const std::lock_guard lock(handlers);
+  for (const int signal : signals_) acquire(signal);
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const Saved& saved : saved_) sigaction(saved.signal, &saved.before, nullptr);
+  const std::lock_guard lock(handlers);
+  for (const int signal : signals_) release(signal);
 }
 
 bool InterruptGuard::interrupted() const { return interrupts.load(std::memory_order_relaxed) != before_; }

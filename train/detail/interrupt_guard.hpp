@@ -6,7 +6,8 @@
 namespace xgrad::detail {
 
 /// For the lifetime of the object, counts SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, instead of
-/// ending the process; a second SIGINT ends it. Ignored signals stay ignored.
+/// ending the process; a second SIGINT ends it. Ignored signals stay ignored. The handlers are the process's:
+/// the first of several objects installs them, and the last one, in any order, restores those before.
 class InterruptGuard {
  public:
   explicit InterruptGuard(bool with_ranks);
@@ -20,12 +21,7 @@ class InterruptGuard {
   int signal() const;
 
  private:
-  struct Saved {
-    int signal;
-    struct sigaction before;
-  };
-
-  std::vector<Saved> saved_ = {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}};
+  std::vector<int> signals_ = {SIGINT, SIGTERM, SIGHUP};
   unsigned before_;
 };
 
