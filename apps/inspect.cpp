@@ -278,9 +278,7 @@ void inspect(const std::string& path) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path;
   apps::CommandLine app(
       "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
@@ -292,8 +290,12 @@ int main(int argc, char** argv) {
       ->required()
       ->path(apps::PathUse::input);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return apps::run_program("inspect", [&] {
-    inspect(path);
-    return 0;
-  });
+  inspect(path);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("inspect", [&] { return run_command(argc, argv); });
 }

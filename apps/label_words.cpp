@@ -9,7 +9,9 @@
 
 using namespace apps;
 
-int main(int argc, char** argv) {
+namespace {
+
+int run_command(int argc, char** argv) {
   std::string path;
   std::vector<std::string> words;
   CommandLine app(
@@ -17,13 +19,17 @@ int main(int argc, char** argv) {
   app.add_option("model", path, "The file of the model")->required()->path(PathUse::input);
   app.add_option("words", words, "Words; without any, those of the input");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("label_words", [&] {
-    const WordClassifier classifier = WordClassifier::load(path);
-    for (const std::string& word : words) print_answer(word, classifier.answer(word));
-    if (!words.empty()) return 0;
-    for (std::string line; std::getline(std::cin, line);)
-      for (const std::string& word : xgrad::whitespace_tokens(line))
-        print_answer(word, classifier.answer(word));
-    return 0;
-  });
+  const WordClassifier classifier = WordClassifier::load(path);
+  for (const std::string& word : words) print_answer(word, classifier.answer(word));
+  if (!words.empty()) return 0;
+  for (std::string line; std::getline(std::cin, line);)
+    for (const std::string& word : xgrad::whitespace_tokens(line))
+      print_answer(word, classifier.answer(word));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("label_words", [&] { return run_command(argc, argv); });
 }

@@ -26,9 +26,7 @@ std::string data_of(const std::string& path) {
   return report.json();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::vector<std::string> paths;
   std::string out;
   apps::CommandLine app(
@@ -37,12 +35,16 @@ int main(int argc, char** argv) {
   app.add_option("RUN", paths, "Files, .json or .jsonl")->required()->path(apps::PathUse::input);
   app.add_option("-o,--output", out, "The HTML file to write")->required()->path(apps::PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return apps::run_program("report", [&] {
-    std::vector<std::pair<std::string, std::string>> runs;
-    runs.reserve(paths.size());
-    for (const std::string& path : paths) runs.emplace_back(path, data_of(path));
-    xgrad::write_comparison(runs, out);
-    apps::tell_where_it_is(out);
-    return 0;
-  });
+  std::vector<std::pair<std::string, std::string>> runs;
+  runs.reserve(paths.size());
+  for (const std::string& path : paths) runs.emplace_back(path, data_of(path));
+  xgrad::write_comparison(runs, out);
+  apps::tell_where_it_is(out);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("report", [&] { return run_command(argc, argv); });
 }

@@ -41,9 +41,7 @@ void print_tagged(const Tagger& tagger, const std::string& line) {
   std::cout << std::endl;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path;
   std::vector<std::string> sentences;
   CommandLine app(
@@ -52,11 +50,15 @@ int main(int argc, char** argv) {
   app.add_option("model", path, "The file of the model")->required()->path(PathUse::input);
   app.add_option("sentences", sentences, "Sentences; without any, the lines of the input");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("tag_words", [&] {
-    const Tagger tagger = Tagger::load(path);
-    for (const std::string& sentence : sentences) print_tagged(tagger, sentence);
-    if (!sentences.empty()) return 0;
-    for (std::string line; std::getline(std::cin, line);) print_tagged(tagger, line);
-    return 0;
-  });
+  const Tagger tagger = Tagger::load(path);
+  for (const std::string& sentence : sentences) print_tagged(tagger, sentence);
+  if (!sentences.empty()) return 0;
+  for (std::string line; std::getline(std::cin, line);) print_tagged(tagger, line);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("tag_words", [&] { return run_command(argc, argv); });
 }

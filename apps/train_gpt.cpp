@@ -126,17 +126,16 @@ void print_sample(const TextModel& model, const GptOptions& options, std::uint64
   std::printf("%s\n", shown.c_str());
 }
 
-/// What is evaluated on the way: printed, with a sample, and the best model is saved.
+/// What is evaluated on the way: printed, with a sample.
 class Evaluations {
  public:
   Evaluations(const TextModel& model, const GptOptions& options) : model_(model), options_(options) {}
 
-  void show(std::size_t step, double loss, bool is_best) {
+  void show(std::size_t step, double loss) {
     all_.push_back({{"step", step}, {"validation_loss", loss}});
     std::printf("step %zu: validation loss %.4f\n", step, loss);
     print_sample(model_, options_, options_.seed + step);
     flush_output();
-    if (is_best && !options_.save.empty()) model_.save(options_.save);
   }
 
   const nlohmann::json& all() const { return all_; }
@@ -249,7 +248,10 @@ int run(const GptOptions& options) {
   Evaluations evaluations(model, options);
   training_run.evaluate(
       options.evaluate_every, options.patience, [&] { return -validation_loss(model, validation, options); },
-      [&](std::size_t step, double score, bool is_best) { evaluations.show(step, -score, is_best); });
+      [&](std::size_t step, double score, bool is_best) {
+        evaluations.show(step, -score);
+        if (is_best) training_run.save_so_far();
+      });
   const auto loss = [&](std::span<const std::size_t> starts) {
     const std::size_t predicted = starts.size() * options.context;
     return xgrad::WeightedLoss<float>{.sum = model.loss(training.windows_at(starts)),
@@ -257,12 +259,13 @@ int run(const GptOptions& options) {
                                       .tokens = predicted};
   };
   show_in_report(training_run, model, validation, options);
+  training_run.save_to(
+      options.save, [&](const std::string& path) { model.save(path); }, true);
   const xgrad::TrainingLog log = training_run.fit([&] {
     const Ids starts = xgrad::randint(0, static_cast<std::int64_t>(training.windows()), {options.batch});
     return training_run.update({starts.begin(), starts.end()}, loss);
   });
-  if (!options.save.empty()) model.save(options.save);
-  training_run.tell_saved(log, options.save);
+  training_run.save(log);
 
   const double reached = validation_loss(model, validation, options);
   std::printf("%s after %zu steps, %.0f s; validation loss %.4f\n", outcome(log), log.steps, log.seconds,
@@ -274,9 +277,7 @@ int run(const GptOptions& options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   GptOptions options;
   static_cast<TrainingOptions&>(options) = {{.steps = 2000, .batch = 12, .lr = 1e-3},
                                             {.d_model = 128, .heads = 4, .d_ff = 512, .layers = 4}};
@@ -336,4 +337,10 @@ int main(int argc, char** argv) {
   app.add_option("--save", options.save, "Save the best model so far to this file")->path(PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_gpt", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("train_gpt", [&] { return run_command(argc, argv); });
 }

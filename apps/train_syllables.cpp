@@ -9,6 +9,7 @@
 
 #include "common/columns.hpp"
 #include "common/command_line.hpp"
+#include "common/program.hpp"
 #include "corpora/utf8.hpp"
 #include "models/word_classifier.hpp"
 #include "ranks/run_training.hpp"
@@ -186,9 +187,9 @@ int run(const SyllableOptions& options) {
                                       .tokens = batch.ids.size()};
   };
   show_in_report(training_run, classifier, split.held_out.front());
+  training_run.save_to(options.save, [&](const std::string& path) { classifier.save(path); });
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
-  if (!options.save.empty()) classifier.save(options.save);
-  training_run.tell_saved(log, options.save);
+  training_run.save(log);
   const double reached = accuracy(model, held_out, options);
 
   std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", outcome(log), log.steps,
@@ -210,9 +211,7 @@ int run(const SyllableOptions& options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   SyllableOptions options;
   static_cast<TrainingOptions&>(options) = {{.steps = 16000, .batch = 128, .lr = 3e-3},
                                             {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 2}};
@@ -231,4 +230,10 @@ int main(int argc, char** argv) {
   app.add_option("words", options.words, "Words to answer for after the training");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_syllables", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("train_syllables", [&] { return run_command(argc, argv); });
 }

@@ -10,6 +10,7 @@
 
 #include "common/columns.hpp"
 #include "common/command_line.hpp"
+#include "common/program.hpp"
 #include "corpora/brown_corpus.hpp"
 #include "models/tagger.hpp"
 #include "ranks/run_training.hpp"
@@ -215,9 +216,9 @@ int run(const TaggerOptions& options) {
                                       .tokens = real};
   };
   show_in_report(training_run, tagger, split.validation);
+  training_run.save_to(options.save, [&](const std::string& path) { tagger.save(path); });
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
-  if (!options.save.empty()) tagger.save(options.save);
-  training_run.tell_saved(log, options.save);
+  training_run.save(log);
 
   const Confusion test = confusion(tagger, split.test, options);
   const std::size_t unknown = test.all() - test.known;
@@ -246,9 +247,7 @@ int run(const TaggerOptions& options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   TaggerOptions options;
   static_cast<TrainingOptions&>(options) = {{.steps = 4000, .batch = 48, .lr = 3e-3},
                                             {.d_model = 64, .heads = 4, .d_ff = 128, .layers = 3}};
@@ -275,4 +274,10 @@ int main(int argc, char** argv) {
   app.add_option("--save", options.save, "Save the model to this file, for tag_words")->path(PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_tagger", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("train_tagger", [&] { return run_command(argc, argv); });
 }

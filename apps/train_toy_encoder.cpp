@@ -10,6 +10,7 @@
 
 #include "cloze_task.hpp"
 #include "common/command_line.hpp"
+#include "common/program.hpp"
 #include "ranks/run_training.hpp"
 #include "training/heat_map.hpp"
 #include "training/training_run.hpp"
@@ -208,9 +209,7 @@ int run(const TrainingOptions& options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   TrainingOptions options{{.steps = 4000, .batch = 64, .lr = 3e-3},
                           {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 1}};
   CommandLine app(
@@ -219,4 +218,10 @@ int main(int argc, char** argv) {
   add_options(app, options);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_toy_encoder", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("train_toy_encoder", [&] { return run_command(argc, argv); });
 }

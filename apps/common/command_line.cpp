@@ -7,14 +7,13 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <xgrad/base/detail/launcher.hpp>
 #include <xgrad/base/detail/parse.hpp>
 #include <xgrad/base/error.hpp>
-
-#include "program.hpp"
 
 namespace apps {
 namespace {
@@ -95,6 +94,11 @@ Option* Option::path(PathUse use) {
   return check({error, ""});
 }
 
+Option* Option::found_by(std::string (*find)(const std::string&)) {
+  find_ = find;
+  return this;
+}
+
 namespace {
 
 // CLI11 takes "[MASK] and [MASK]" for a list, unless something stands before the bracket.
@@ -163,9 +167,18 @@ std::vector<NamedPath> CommandLine::paths() const {
   std::vector<NamedPath> paths;
   for (const Option& option : parts_->options) {
     if (!option.path_use_) continue;
-    for (const std::string& path : option.option_->results())
-      paths.push_back({option.option_->get_name(), without_mark(path), *option.path_use_});
+    for (const std::string& result : option.option_->results()) {
+      std::string path = without_mark(result);
+      try {
+        if (option.find_ != nullptr) path = option.find_(path);
+      } catch (const xgrad::FileError&) {  // the program finds out
+      }
+      paths.push_back({option.option_->get_name(), path, *option.path_use_});
+    }
   }
+  std::error_code error;
+  if (std::filesystem::is_regular_file("/dev/stdin", error))  // as of `program < file`
+    paths.push_back({"on", "/dev/stdin", PathUse::input});
   return paths;
 }
 
@@ -184,7 +197,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     check_paths(paths());
     return std::nullopt;
   } catch (const CLI::Success& asked) {
-    return is_first_rank() ? finish(name, app.exit(asked)) : 0;
+    return is_first_rank() ? app.exit(asked) : 0;
   } catch (const CLI::ParseError& error) {
     // Of several unknown arguments the first; where one is required, a mistyped one may be why it is missing.
     const std::vector<std::string> unknown = app.remaining();

@@ -56,12 +56,16 @@ class Option {
   /// The option takes paths, which must not be empty; parse() compares what is written with what is read.
   Option* path(PathUse use);
 
+  /// find(text) gives the path that the option's value stands for, such as that of a model's name, or throws.
+  Option* found_by(std::string (*find)(const std::string&));
+
  private:
   friend class CommandLine;
   explicit Option(CLI::Option* option) : option_(option) {}
 
   CLI::Option* option_;
   std::optional<PathUse> path_use_;
+  std::string (*find_)(const std::string&) = nullptr;
 };
 
 /// The arguments of a program.

@@ -8,9 +8,10 @@
 namespace apps {
 
 /// What check_interruption() throws; run_program() ends the program with 128 and the number of the signal, as
-/// a shell does.
+/// a shell does, and a line that says so.
 struct Interruption {
   int signal;
+  const char* what_is_lost = "";  ///< told in that line
 };
 
 /// For the lifetime of the object, signals that ask the process to end are noted instead. There must be one
@@ -27,7 +28,7 @@ class NotedSignals {
 };
 
 /// Throws Interruption if a signal has been noted.
-void check_interruption();
+void check_interruption(const char* what_is_lost = "");
 
 /// For the lifetime of the object, check_interruption() follows each op of its thread, as in the long forward
 /// pass of a large model.

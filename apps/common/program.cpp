@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,9 +9,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -40,20 +44,107 @@ void tell_where_it_is(const std::string& path) {
   std::fprintf(stderr, "to view it on your machine: scp %s .\n", shell_word(source).c_str());
 }
 
-void flush_output() {
-  std::cout.flush();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) throw OutputError();
+void print_line(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::putchar('\n');
 }
 
-int finish(const std::string& name, int exit_code) {
+namespace {
+
+/// Flushes the output. The error, or 0 where nobody knows, if it could not be written.
+std::optional<int> output_error() {
+  errno = 0;
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
-  if (flushed && std::cout && std::ferror(stdout) == 0) return exit_code;
-  std::cerr << name << ": cannot write the output\n";
+  if (flushed && std::cout && std::ferror(stdout) == 0) return std::nullopt;
+  return flushed ? 0 : errno;
+}
+
+/// The file that the output goes to.
+class OutputFile {
+ public:
+  OutputFile() {
+    struct stat status {};
+    if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return;
+    const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+    begin_ = (flags & O_APPEND) != 0 ? status.st_size : ::lseek(STDOUT_FILENO, 0, SEEK_CUR);
+  }
+
+  bool is_regular() const { return begin_ >= 0; }
+
+  /// Removes what is behind the last whole line, and counts the lines. Nothing if it is no regular file, one
+  /// that cannot be read, or one that another process writes, too.
+  std::optional<std::size_t> keep_whole_lines() const {
+    struct stat status {};
+    if (begin_ < 0 || ::fstat(STDOUT_FILENO, &status) != 0 ||
+        status.st_size != ::lseek(STDOUT_FILENO, 0, SEEK_CUR))
+      return std::nullopt;
+    const int file = ::open("/dev/stdout", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    std::array<char, 4096> piece;
+    std::size_t lines = 0;
+    off_t at = begin_, end = begin_;
+    for (ssize_t count; (count = ::pread(file, piece.data(), piece.size(), at)) > 0; at += count) {
+      for (ssize_t i = 0; i < count; ++i) {
+        if (piece[static_cast<std::size_t>(i)] != '\n') continue;
+        ++lines;
+        end = at + i + 1;
+      }
+    }
+    ::close(file);
+    if (at != status.st_size || !cut(end)) return std::nullopt;
+    return lines;
+  }
+
+  /// Why nothing can be written, as stdio forgets it; 0 where nobody knows. Call it after keep_whole_lines().
+  int write_error() const {
+    struct stat status {};
+    if (::fstat(STDOUT_FILENO, &status) != 0) return errno;
+    const bool is_device = S_ISCHR(status.st_mode) && ::isatty(STDOUT_FILENO) == 0;
+    if (begin_ < 0 && !is_device) return 0;
+    constexpr std::array<char, 65536> blank{};
+    const off_t end = begin_ < 0 ? 0 : ::lseek(STDOUT_FILENO, 0, SEEK_CUR);
+    int error = 0;
+    for (int i = 0; i < 2 && error == 0; ++i) {
+      if (::write(STDOUT_FILENO, blank.data(), is_device ? 1 : blank.size()) < 0) error = errno;
+    }
+    if (begin_ >= 0) static_cast<void>(cut(end));
+    return error;
+  }
+
+ private:
+  static bool cut(off_t end) {
+    return ::ftruncate(STDOUT_FILENO, end) == 0 && ::lseek(STDOUT_FILENO, end, SEEK_SET) == end;
+  }
+
+  off_t begin_ = -1;  // of what this program writes; -1: no regular file
+};
+
+/// Text on stderr, without memory.
+template <class... Texts>
+void tell(const Texts&... texts) {
+  (std::fputs(texts, stderr), ...);
+}
+
+/// Says that the output could not be written, once, and takes care that nothing more is written.
+int fail_output(const char* name, const OutputFile& output, int error) {
+  const std::optional<std::size_t> lines = output.keep_whole_lines();
+  if (error == 0 && (lines || !output.is_regular())) error = output.write_error();
+  tell(name, ": cannot write the output", error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "");
+  if (lines) std::fprintf(stderr, "; it has %zu whole line%s", *lines, *lines == 1 ? "" : "s");
+  tell("\n");
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);  // the rest in the buffer would be written at the end
   return 1;
 }
 
-int run_program(const char* name, const std::function<int()>& body) {
+}  // namespace
+
+void flush_output() {
+  if (const std::optional<int> error = output_error()) throw OutputError{*error};
+}
+
+int detail::run_program(const char* name, int (*call)(void* body), void* body) {
   std::signal(SIGXFSZ, SIG_IGN);
   // If a standard stream is closed, the first file that the body opens would get its number, and the output.
   // In its place comes one that cannot be used, so that a program that needs the stream ends with an error.
@@ -62,18 +153,26 @@ int run_program(const char* name, const std::function<int()>& body) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       static_cast<void>(::open("/dev/null", how.at(static_cast<std::size_t>(stream))));
   }
+  const OutputFile output;
+  int exit_code = 1;
   try {
-    const int exit_code = body();
+    exit_code = call(body);
     if (std::ferror(stdin) != 0) throw std::runtime_error("the input cannot be read");
-    return finish(name, exit_code);
   } catch (const Interruption& interruption) {
-    return finish(name, 128 + interruption.signal);
-  } catch (const OutputError&) {
-    return finish(name, 1);
+    const bool told = *interruption.what_is_lost != '\0';
+    tell(name, ": interrupted", told ? "; " : "", interruption.what_is_lost, "\n");
+    exit_code = 128 + interruption.signal;
+  } catch (const OutputError& error) {
+    return fail_output(name, output, error.error);
+  } catch (const std::bad_alloc&) {
+    tell(name, ": there is not enough memory\n");
+    exit_code = 1;
   } catch (const std::exception& error) {
-    std::cerr << name << ": " << error.what() << '\n';
-    return finish(name, 1);
+    tell(name, ": ", error.what(), "\n");
+    exit_code = 1;
   }
+  const std::optional<int> error = output_error();
+  return error ? fail_output(name, output, *error) : exit_code;
 }
 
 }  // namespace apps

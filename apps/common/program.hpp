@@ -2,8 +2,8 @@
 
 // What all programs do: report errors, and check that their output was written.
 
-#include <functional>
 #include <string>
+#include <string_view>
 
 namespace apps {
 
@@ -13,17 +13,29 @@ std::string shell_word(const std::string& text);
 /// Tells on stderr where a page was written and, to someone who is logged in from elsewhere, how to get it.
 void tell_where_it_is(const std::string& path);
 
+/// Prints a line, which may have any characters.
+void print_line(std::string_view text);
+
 /// Flushes the output, so that who reads it need not wait. Throws OutputError if it cannot be written.
-struct OutputError {};
+struct OutputError {
+  int error;  ///< errno, or 0 if it is not known
+};
 void flush_output();
 
-/// Flushes the output and returns the program's exit code: 1, and a line on stderr, if it could not be
-/// written.
-int finish(const std::string& name, int exit_code);
+namespace detail {
 
-/// Runs a program's body; an exception becomes one line on stderr and exit code 1, and so does output that
-/// cannot be written, be it for the limit on file sizes (ulimit -f). An Interruption becomes its exit code
-/// alone.
-int run_program(const char* name, const std::function<int()>& body);
+int run_program(const char* name, int (*call)(void* body), void* body);
+
+}  // namespace detail
+
+/// Runs a program's body, with its command line, as memory may fail there, too. An exception becomes one line
+/// on stderr and exit code 1, and so does output that cannot be written, be it for the limit on file sizes
+/// (ulimit -f): if it is a regular file, it is cut behind the last whole line, and the line on stderr says
+/// how many there are. An Interruption becomes one line, too, and its exit code.
+template <class Body>
+int run_program(const char* name, const Body& body) {
+  const auto call = [](void* given) { return (*static_cast<const Body*>(given))(); };
+  return detail::run_program(name, call, const_cast<void*>(static_cast<const void*>(&body)));
+}
 
 }  // namespace apps

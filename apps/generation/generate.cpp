@@ -105,9 +105,7 @@ struct LineEnd {
   ~LineEnd() { std::cout << '\n'; }
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path;
   std::vector<std::string> texts;
   std::optional<std::uint64_t> seed;
@@ -134,35 +132,39 @@ int main(int argc, char** argv) {
                "Keep the matrices of a folder as bfloat16 numbers, in half of the memory");
   precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("generate", [&] {
-    const auto model = LanguageModel::load(path, precision.load_options({.bfloat16_weights = bfloat16}));
-    const GenerationOptions options = choices.with(model->options());
-    if (options.num_beams != 1)
-      throw std::runtime_error(xgrad::pretrained::find_model(path) +
-                               "/generation_config.json: num_beams must be 1, as a text is shown while "
-                               "it is written, got " +
-                               std::to_string(options.num_beams) + "; --greedy takes 1");
-    const std::string unused = options.do_sample ? "" : choices.of_sampling(seed.has_value());
-    if (!unused.empty())
-      std::cerr << unused << ": no effect, as the most probable token is taken; --do-sample draws tokens\n";
-    xgrad::manual_seed(seed.value_or(0));
-    const NotedSignals signals;
-    const auto show = [](std::string_view more) {
-      std::cout << more;
-      flush_output();
-      check_interruption();
-    };
-    for_each_text(texts, [&](const std::string& text) {
-      const std::vector<std::int64_t> ids = model->ids(text);
-      if (ids.empty()) throw std::invalid_argument("a text must have tokens, got none");
-      if (const auto most = model->trained_length(); most && ids.size() > *most)
-        std::cerr << "a text has " << ids.size() << " tokens, more than the " << *most
-                  << " of the model's training (max_position_embeddings): what follows may make no sense\n";
-      std::cout << text;
-      flush_output();
-      const LineEnd line_end;
-      model->write(ids, options, slide, show);
-    });
-    return 0;
+  const auto model = LanguageModel::load(path, precision.load_options({.bfloat16_weights = bfloat16}));
+  const GenerationOptions options = choices.with(model->options());
+  if (options.num_beams != 1)
+    throw std::runtime_error(xgrad::pretrained::find_model(path) +
+                             "/generation_config.json: num_beams must be 1, as a text is shown while "
+                             "it is written, got " +
+                             std::to_string(options.num_beams) + "; --greedy takes 1");
+  const std::string unused = options.do_sample ? "" : choices.of_sampling(seed.has_value());
+  if (!unused.empty())
+    std::cerr << unused << ": no effect, as the most probable token is taken; --do-sample draws tokens\n";
+  xgrad::manual_seed(seed.value_or(0));
+  const NotedSignals signals;
+  const auto show = [](std::string_view more) {
+    std::cout << more;
+    flush_output();
+    check_interruption();
+  };
+  for_each_text(texts, [&](const std::string& text) {
+    const std::vector<std::int64_t> ids = model->ids(text);
+    if (ids.empty()) throw std::invalid_argument("a text must have tokens, got none");
+    if (const auto max_length = model->trained_length(); max_length && ids.size() > *max_length)
+      std::cerr << "a text has " << ids.size() << " tokens, more than the " << *max_length
+                << " of the model's training (max_position_embeddings): what follows may make no sense\n";
+    std::cout << text;
+    flush_output();
+    const LineEnd line_end;
+    model->write(ids, options, slide, show);
   });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("generate", [&] { return run_command(argc, argv); });
 }

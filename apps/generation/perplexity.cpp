@@ -45,9 +45,7 @@ Score score(const LanguageModel& model, std::span<const std::int64_t> ids, std::
   return score;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path, text;
   std::optional<std::size_t> max_length, stride;
   PrecisionOption precision;
@@ -72,27 +70,31 @@ int main(int argc, char** argv) {
       ->check(in_range<std::size_t>(2, 1000000));
   precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("perplexity", [&] {
-    const std::string all = exact_text_of(text);
-    const auto model = LanguageModel::load(path, precision.load_options());
-    constexpr std::size_t usual = 1024;
-    const std::size_t most = model->max_length().value_or(max_length.value_or(usual));
-    const std::size_t length = max_length.value_or(std::min(usual, most));
-    if (length > most)
-      throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
-                                  ", as the model's, got " + std::to_string(length));
-    const std::size_t step = stride.value_or(std::max<std::size_t>(length / 2, 2));
-    if (step > length)
-      throw std::invalid_argument("--stride must be at most the " + std::to_string(length) +
-                                  " tokens of a window, got " + std::to_string(step));
-    const std::vector<std::int64_t> ids = model->ids(all);
-    if (ids.size() < 2) throw std::runtime_error(text + ": must have at least 2 tokens");
-    const NotedSignals signals;
-    const Score reached = score(*model, ids, length, step);
-    if (std::isnan(reached.mean()))
-      throw std::runtime_error(path + ": the loss of the text must be a number, got nan");
-    std::printf("perplexity %.4f, loss %.4f, %zu tokens\n", std::exp(reached.mean()), reached.mean(),
-                ids.size());
-    return 0;
-  });
+  const std::string all = exact_text_of(text);
+  const auto model = LanguageModel::load(path, precision.load_options());
+  constexpr std::size_t usual = 1024;
+  const std::size_t most = model->max_length().value_or(max_length.value_or(usual));
+  const std::size_t length = max_length.value_or(std::min(usual, most));
+  if (length > most)
+    throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
+                                ", as the model's, got " + std::to_string(length));
+  const std::size_t step = stride.value_or(std::max<std::size_t>(length / 2, 2));
+  if (step > length)
+    throw std::invalid_argument("--stride must be at most the " + std::to_string(length) +
+                                " tokens of a window, got " + std::to_string(step));
+  const std::vector<std::int64_t> ids = model->ids(all);
+  if (ids.size() < 2) throw std::runtime_error(text + ": must have at least 2 tokens");
+  const NotedSignals signals;
+  const Score reached = score(*model, ids, length, step);
+  if (std::isnan(reached.mean()))
+    throw std::runtime_error(path + ": the loss of the text must be a number, got nan");
+  std::printf("perplexity %.4f, loss %.4f, %zu tokens\n", std::exp(reached.mean()), reached.mean(),
+              ids.size());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("perplexity", [&] { return run_command(argc, argv); });
 }

@@ -26,9 +26,7 @@ std::string prepare_folder(const std::string& from, const std::string& to) {
   return (fs::path(to) / "onnx" / "model.onnx").string();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string model, out;
   auto opset = static_cast<std::size_t>(xgrad::onnx::ExportOptions().opset);
   apps::CommandLine app(
@@ -38,19 +36,23 @@ int main(int argc, char** argv) {
       "Writes a model saved by train_tagger or train_syllables to FILE.onnx.");
   app.add_option("model", model, "A pretrained folder, its name in the hub's cache, or a safetensors file")
       ->required()
-      ->path(apps::PathUse::input);
-  app.add_option("out", out, "An .onnx file, or a folder")->required()->path(apps::PathUse::output);
+      ->path(apps::PathUse::input)
+      ->found_by(xgrad::pretrained::find_model);
+  app.add_option("out", out, "An .onnx file, or a folder")->required()->path(apps::PathUse::addition);
   app.add_option("--opset", opset, "The version of ONNX's operators")
       ->check(apps::in_range<std::size_t>(17, 23))
       ->capture_default_str();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return apps::run_program("export_onnx", [&] {
-    if (!model.ends_with(".safetensors")) model = xgrad::pretrained::find_model(model);
-    const bool is_file = out.ends_with(".onnx");
-    if (!is_file && !fs::is_directory(model))
-      throw std::runtime_error(out + ": the file must end with .onnx");
-    const apps::ExportedModel exported = apps::exported_model(model);
-    exported.save(is_file ? out : prepare_folder(model, out), static_cast<std::int64_t>(opset));
-    return 0;
-  });
+  if (!model.ends_with(".safetensors")) model = xgrad::pretrained::find_model(model);
+  const bool is_file = out.ends_with(".onnx");
+  if (!is_file && !fs::is_directory(model)) throw std::runtime_error(out + ": the file must end with .onnx");
+  const apps::ExportedModel exported = apps::exported_model(model);
+  exported.save(is_file ? out : prepare_folder(model, out), static_cast<std::int64_t>(opset));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("export_onnx", [&] { return run_command(argc, argv); });
 }

@@ -65,9 +65,7 @@ void run(const std::string& path, const std::vector<std::string>& inputs,
     for (const auto& [name, value] : results) print<T>(name, value);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path;
   std::vector<std::string> inputs, outputs;
   const apps::Check named_file{[](const std::string& text) {
@@ -81,19 +79,23 @@ int main(int argc, char** argv) {
   app.add_option("--input", inputs, "An npy file for an input; once for each")->check(named_file);
   app.add_option("--output", outputs, "An npy file to write an output to")->check(named_file);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return apps::run_program("run_onnx", [&] {
-    const xgrad::NoGrad guard;
-    std::vector<apps::NamedPath> paths{{"file", path, apps::PathUse::input}};
-    for (const std::string& input : inputs)
-      paths.push_back({"--input", parts_of(input).second, apps::PathUse::input});
-    for (const std::string& output : outputs)
-      paths.push_back({"--output", parts_of(output).second, apps::PathUse::output});
-    apps::check_paths(paths);
-    if (xgrad::onnx::describe(path).has_doubles) {
-      run<double>(path, inputs, outputs);
-    } else {
-      run<float>(path, inputs, outputs);
-    }
-    return 0;
-  });
+  const xgrad::NoGrad guard;
+  std::vector<apps::NamedPath> paths{{"file", path, apps::PathUse::input}};
+  for (const std::string& input : inputs)
+    paths.push_back({"--input", parts_of(input).second, apps::PathUse::input});
+  for (const std::string& output : outputs)
+    paths.push_back({"--output", parts_of(output).second, apps::PathUse::output});
+  apps::check_paths(paths);
+  if (xgrad::onnx::describe(path).has_doubles) {
+    run<double>(path, inputs, outputs);
+  } else {
+    run<float>(path, inputs, outputs);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("run_onnx", [&] { return run_command(argc, argv); });
 }

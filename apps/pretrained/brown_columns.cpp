@@ -24,9 +24,7 @@ std::string in_columns(const TaggedSentence& sentence) {
   return lines + '\n';
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string path;
   std::size_t count = 1000;
   std::uint64_t seed = 0;
@@ -42,18 +40,22 @@ int main(int argc, char** argv) {
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("brown_columns", [&] {
-    std::vector<TaggedSentence> sentences;
-    for (const TaggedFile& file : brown_corpus()) sentences.insert(sentences.end(), file.begin(), file.end());
-    const std::size_t chosen = std::min(count, sentences.size());
-    xgrad::Generator generator(seed);
-    const auto order = xgrad::random_split(sentences.size(), {chosen, sentences.size() - chosen}, generator);
-    xgrad::AtomicFile file(path);
-    for (const std::size_t i : order[0]) {
-      const std::string lines = in_columns(sentences[i]);
-      file.write(std::as_bytes(std::span(lines)));
-    }
-    file.commit();
-    return 0;
-  });
+  std::vector<TaggedSentence> sentences;
+  for (const TaggedFile& file : brown_corpus()) sentences.insert(sentences.end(), file.begin(), file.end());
+  const std::size_t chosen = std::min(count, sentences.size());
+  xgrad::Generator generator(seed);
+  const auto order = xgrad::random_split(sentences.size(), {chosen, sentences.size() - chosen}, generator);
+  xgrad::AtomicFile file(path);
+  for (const std::size_t i : order[0]) {
+    const std::string lines = in_columns(sentences[i]);
+    file.write(std::as_bytes(std::span(lines)));
+  }
+  file.commit();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("brown_columns", [&] { return run_command(argc, argv); });
 }

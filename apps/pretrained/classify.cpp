@@ -124,13 +124,11 @@ void classify(const Options& options, const Show& show) {
     if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
       throw std::runtime_error(options.folder + ": logits must be numbers, got nan");
     for (std::size_t i = 0; i < texts.size(); ++i)
-      std::puts(show(model.config(), texts[i], batch.encodings[i], logits, i).c_str());
+      print_line(show(model.config(), texts[i], batch.encodings[i], logits, i));
   });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints the probabilities of the labels of each text, or of each line of the input; with a model whose "
@@ -145,16 +143,20 @@ int main(int argc, char** argv) {
       ->excludes(second);
   options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("classify", [&] {
-    const xgrad::NoGrad guard;
-    options.folder = find_model(options.folder);
-    if (!Config::from_folder(options.folder).architecture.ends_with("ForTokenClassification")) {
-      classify<SequenceClassifier<float>>(options, labelled_text);
-    } else if (options.second || options.pairs) {
-      throw std::runtime_error(options.folder + ": labels words, not pairs of texts");
-    } else {
-      classify<TokenClassifier<float>>(options, labelled_words);
-    }
-    return 0;
-  });
+  const xgrad::NoGrad guard;
+  options.folder = find_model(options.folder);
+  if (!Config::from_folder(options.folder).architecture.ends_with("ForTokenClassification")) {
+    classify<SequenceClassifier<float>>(options, labelled_text);
+  } else if (options.second || options.pairs) {
+    throw std::runtime_error(options.folder + ": labels words, not pairs of texts");
+  } else {
+    classify<TokenClassifier<float>>(options, labelled_words);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("classify", [&] { return run_command(argc, argv); });
 }

@@ -73,7 +73,7 @@ void print_vectors(const Array<float>& vectors) {
 
 void print_json(const std::vector<std::string>& texts, const Array<float>& vectors) {
   for (std::size_t i = 0; i < texts.size(); ++i)
-    std::puts(vector_json(texts[i], {&vectors(i, 0), vectors.shape(1)}).c_str());
+    print_line(vector_json(texts[i], {&vectors(i, 0), vectors.shape(1)}));
 }
 
 /// Adds the next texts to those that are compared, as all are embedded at once. False at the end.
@@ -88,8 +88,11 @@ bool gather(TextSource& source, std::vector<std::string>& texts) {
 
 /// Keeps the rows that are done, as their computation may have taken hours, and tells where.
 void save_part(NpyWriter<float>& file, const std::string& path, std::size_t last_text) {
-  if (file.rows() == 0) return;
   const std::string part = path + ".partial";
+  if (file.rows() == 0) {
+    std::fprintf(stderr, "%s: is not written, as no vector was complete\n", part.c_str());
+    return;
+  }
   try {
     file.commit_as(part);
     std::fprintf(stderr, "%s: has the vectors of %zu texts, up to text or line %zu\n", part.c_str(),
@@ -137,23 +140,29 @@ int run(const Options& options) {
   }
   try {
     for (;;) {
-      std::vector<NumberedText> numbered = source.next();
+      const std::vector<NumberedText> numbered = source.next();
       if (numbered.empty()) break;
-      const std::size_t number = numbered.back().number;
-      const std::vector<std::string> texts = without_numbers(std::move(numbered));
-      const Array<float> vectors = embedder(texts, how);
-      progress.clear();
-      check_finite(vectors, options.folder);
-      if (file) {
-        file->append(vectors);
-      } else if (options.json) {
-        print_json(texts, vectors);
-      } else {
-        print_vectors(vectors);
+      // In a file the rows of each batch are complete on their own: a later one may fail.
+      const std::size_t at_once = file ? options.batch : numbered.size();
+      for (std::size_t begin = 0; begin < numbered.size(); begin += at_once) {
+        const std::size_t count = std::min(at_once, numbered.size() - begin);
+        const auto first = numbered.begin() + static_cast<std::ptrdiff_t>(begin);
+        const std::vector<NumberedText> part(first, first + static_cast<std::ptrdiff_t>(count));
+        const std::vector<std::string> texts = without_numbers(part);
+        const Array<float> vectors = embedder(texts, how);
+        progress.clear();
+        check_finite(vectors, options.folder);
+        if (file) {
+          file->append(vectors);
+        } else if (options.json) {
+          print_json(texts, vectors);
+        } else {
+          print_vectors(vectors);
+        }
+        flush_output();
+        done += count;
+        last = part.back().number;
       }
-      flush_output();
-      done += texts.size();
-      last = number;
     }
     if (file) file->commit();
   } catch (...) {
@@ -164,9 +173,7 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
@@ -174,7 +181,8 @@ int main(int argc, char** argv) {
       "the next one is awaited.");
   app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")
       ->required()
-      ->path(PathUse::input);
+      ->path(PathUse::input)
+      ->found_by(find_model);
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   Option* const json = app.add_flag(
       "--json", options.json, R"(Print an object in each line instead, {"text":"a text","vector":[0.5,-1]})");
@@ -200,5 +208,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("embed", [&] { return run(options); });
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("embed", [&] { return run_command(argc, argv); });
 }

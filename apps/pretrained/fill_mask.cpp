@@ -44,9 +44,7 @@ void print_guesses(const Tokenizer& tokenizer, const Array<float>& probabilities
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string folder;
   std::vector<std::string> texts;
   std::size_t top = 5;
@@ -63,34 +61,38 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("fill_mask", [&] {
-    folder = find_model(folder);
-    const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-    const auto model = MaskedLM<float>::from_folder(folder, precision.load_options({.complete = true}));
-    check_vocabulary(tokenizer, model.config(), folder);
-    const std::int64_t mask = tokenizer.mask_id();
-    const xgrad::NoGrad guard;
-    for_each_text(texts, [&](const std::string& text) {
-      if (text.find_first_not_of(" \t") == text.npos) {  // between paragraphs
-        std::printf("\n");
-        return;
-      }
-      const Batch batch = encode(tokenizer, std::vector{text}, {.max_length = model.config().max_length()});
-      const Encoding& encoding = batch.encodings.front();
-      if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
-        throw std::invalid_argument("a text must have the mask " + tokenizer.token(mask) + " among the " +
-                                    std::to_string(model.config().max_length()) +
-                                    " tokens that the model takes, got " + printable(text));
-      const Variable<float> probabilities = softmax(model(batch), 2);
-      if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))
-        throw std::runtime_error(folder + ": probabilities must be numbers, got nan");
-      std::printf("%s\n", text.c_str());
-      for (std::size_t place = 0; place < encoding.size(); ++place) {
-        if (encoding.ids[place] == mask)
-          print_guesses(tokenizer, probabilities.value(), place, encoding.ids, top);
-      }
-      std::fflush(stdout);
-    });
-    return 0;
+  folder = find_model(folder);
+  const Tokenizer tokenizer = Tokenizer::from_folder(folder);
+  const auto model = MaskedLM<float>::from_folder(folder, precision.load_options({.complete = true}));
+  check_vocabulary(tokenizer, model.config(), folder);
+  const std::int64_t mask = tokenizer.mask_id();
+  const xgrad::NoGrad guard;
+  for_each_text(texts, [&](const std::string& text) {
+    if (text.find_first_not_of(" \t") == text.npos) {  // between paragraphs
+      std::printf("\n");
+      return;
+    }
+    const Batch batch = encode(tokenizer, std::vector{text}, {.max_length = model.config().max_length()});
+    const Encoding& encoding = batch.encodings.front();
+    if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
+      throw std::invalid_argument("a text must have the mask " + tokenizer.token(mask) + " among the " +
+                                  std::to_string(model.config().max_length()) +
+                                  " tokens that the model takes, got " + printable(text));
+    const Variable<float> probabilities = softmax(model(batch), 2);
+    if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))
+      throw std::runtime_error(folder + ": probabilities must be numbers, got nan");
+    print_line(text);
+    for (std::size_t place = 0; place < encoding.size(); ++place) {
+      if (encoding.ids[place] == mask)
+        print_guesses(tokenizer, probabilities.value(), place, encoding.ids, top);
+    }
+    std::fflush(stdout);
   });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("fill_mask", [&] { return run_command(argc, argv); });
 }

@@ -17,6 +17,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../common/command_line.hpp"
+#include "../common/program.hpp"
 #include "../corpora/labelled_texts.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
@@ -236,7 +237,6 @@ std::vector<Example> examples_of(const Reader& reader, const std::vector<Labelle
 }
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
-  if (folder.empty()) return;  // as on all ranks but the first
   HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
   model.visit([&](const auto& m) { save_folder(m, folder); });
   files.commit();
@@ -331,19 +331,23 @@ int run(FineTuneOptions options) {
   training_run.evaluate(batches.batches_per_epoch(), options.patience,
                         [&] { return score(model, reader, held_out, options).accuracy(); });
   show_in_report(training_run, model, reader, tokenizer, held_out, split.test, labels);
+  training_run.save_to(options.save, [&](const std::string& folder) { save(model, tokenizer, folder); });
   const xgrad::TrainingLog log = training_run.fit([&] {
     return training_run.update(batches.next(), [&](std::span<const std::size_t> chosen) {
       return model.loss(reader.batch(training, chosen));
     });
   });
-  save(model, tokenizer, options.save);
-  training_run.tell_saved(log, options.save);
+  training_run.save(log);
 
   const Score after = score(model, reader, held_out, options);
   const double baseline = most_frequent_label_accuracy(split);
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
   std::printf("held out: %.2f %% of %zu right; with the most frequent label: %.2f %%\n",
               100 * after.accuracy(), after.asked, 100 * baseline);
+  note(std::string("the texts ") + (options.test.empty() ? "held out" : "of --test") +
+       " chose the weights, those after the epoch with the best score: their share is that of a validation, "
+       "and "
+       "a test needs other texts");
   nlohmann::json report = training_run.metrics(log);
   report.update({{"accuracy", after.accuracy()},
                  {"labels", labels},
@@ -352,9 +356,7 @@ int run(FineTuneOptions options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   FineTuneOptions options;
   static_cast<RunOptions&>(options) = {.steps = 0, .batch = 32, .lr = 5e-5};
   CommandLine app(
@@ -362,7 +364,8 @@ int main(int argc, char** argv) {
       "in lines of columns with the word first and its label last and a blank line after each sentence.");
   app.add_option("DIR", options.model, "The folder of the model, or its name in the hub's cache")
       ->required()
-      ->path(PathUse::input);
+      ->path(PathUse::input)
+      ->found_by(pretrained::find_model);
   app.add_option("DATA", options.data, "The file of texts and labels")->required()->path(PathUse::input);
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")
       ->required()
@@ -397,4 +400,10 @@ int main(int argc, char** argv) {
   app.get_option("--steps")->default_str("epochs");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("fine_tune", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("fine_tune", [&] { return run_command(argc, argv); });
 }

@@ -11,6 +11,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../common/command_line.hpp"
+#include "../common/program.hpp"
 #include "../corpora/plain_text.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
@@ -192,7 +193,6 @@ class Evaluations {
 };
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
-  if (folder.empty()) return;
   HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
   save_folder(model, folder);
   files.commit();
@@ -264,9 +264,9 @@ int run(PretrainOptions options) {
                                       .tokens = batch.tokens};
   };
   show_in_report(training_run, model, tokenizer, pieces.held_out.at(lengths.last()).front());
+  training_run.save_to(options.save, [&](const std::string& folder) { save(model, tokenizer, folder); });
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
-  save(model, tokenizer, options.save);
-  training_run.tell_saved(log, options.save);
+  training_run.save(log);
 
   const Score after = evaluations(lengths.last());
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
@@ -277,9 +277,7 @@ int run(PretrainOptions options) {
   return training_run.exit_code();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   PretrainOptions options;
   static_cast<RunOptions&>(options) = {.steps = 8000, .batch = 32, .lr = 1e-3};
   CommandLine app(
@@ -288,7 +286,8 @@ int main(int argc, char** argv) {
   app.add_option("model", options.model,
                  "The folder of the model, such as tiny_bert's, or its name in the hub's cache")
       ->required()
-      ->path(PathUse::input);
+      ->path(PathUse::input)
+      ->found_by(pretrained::find_model);
   app.add_option("--text", options.text,
                  "Train on this file of texts separated by blank lines instead of the Brown corpus")
       ->path(PathUse::input);
@@ -310,4 +309,10 @@ int main(int argc, char** argv) {
   add_options(app, options);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("pretrain", options, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("pretrain", [&] { return run_command(argc, argv); });
 }

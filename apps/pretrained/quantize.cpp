@@ -1,6 +1,4 @@
 // Writes a pretrained folder whose linear layers have weights of 8-bit integers
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -12,7 +10,6 @@
 #include "../common/program.hpp"
 
 using namespace xgrad::pretrained;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -28,9 +25,7 @@ void write(const std::string& folder, const std::string& out) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   std::string folder, out;
   apps::CommandLine app(
       "Writes a pretrained folder whose linear layers have weights of 8-bit integers, a fourth of their "
@@ -38,14 +33,17 @@ int main(int argc, char** argv) {
       "for this library, and for transformers with compressed-tensors.");
   app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")
       ->required()
-      ->path(apps::PathUse::input);
+      ->path(apps::PathUse::input)
+      ->found_by(find_model);
   app.add_option("OUT", out, "The new folder")->required()->path(apps::PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return apps::run_program("quantize", [&] {
-    folder = find_model(folder);
-    if (fs::exists(out) && fs::equivalent(folder, out))
-      throw std::runtime_error(out + ": must be another folder than that of the model");
-    apps::with_model_class(folder, [&]<class M>() { write<M>(folder, out); });
-    return 0;
-  });
+  folder = find_model(folder);
+  apps::with_model_class(folder, [&]<class M>() { write<M>(folder, out); });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return apps::run_program("quantize", [&] { return run_command(argc, argv); });
 }

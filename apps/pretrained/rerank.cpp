@@ -73,16 +73,17 @@ int run(const Options& options) {
   }
   progress.clear();
   if (options.json) {
-    std::puts(ranking_json(options.query, best).c_str());
+    print_line(ranking_json(options.query, best));
   } else {
-    for (const RankedText& one : best) std::printf("%.6f\t%s\n", one.score, one.text.c_str());
+    for (const RankedText& one : best) {
+      std::printf("%.6f\t", one.score);
+      print_line(one.text);
+    }
   }
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints each text, or each line of the input, behind its score with the query, the highest score "
@@ -109,5 +110,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("rerank", [&] { return run(options); });
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("rerank", [&] { return run_command(argc, argv); });
 }

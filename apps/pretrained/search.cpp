@@ -36,20 +36,23 @@ std::vector<RankedText> ranked(const SearchIndex<float>& index, const std::vecto
 }
 
 void print(const std::vector<RankedText>& texts) {
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    std::printf("%zu\t%.6f\t%zu\t%s\n", i + 1, texts[i].score, texts[i].line, texts[i].text.c_str());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::printf("%zu\t%.6f\t%zu\t", i + 1, texts[i].score, texts[i].line);
+    print_line(texts[i].text);
+  }
 }
 
 SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float>& embedder) {
   Progress progress("texts");
-  return SearchIndex<float>::open(options.index.empty() ? options.corpus + ".index" : options.index,
-                                  options.corpus, embedder,
+  const std::string path = options.index.empty() ? options.corpus + ".index" : options.index;
+  check_paths({{"CORPUS", options.corpus, PathUse::input}, {"the index", path, PathUse::output}});
+  return SearchIndex<float>::open(path, options.corpus, embedder,
                                   {.batch_size = options.batch,
                                    .prompt_name = options.document_prompt_name,
                                    .prompt = options.document_prompt,
                                    .skip_invalid = options.skip_invalid,
                                    .progress = [&](std::size_t done, std::size_t all) {
-                                     check_interruption();
+                                     check_interruption("the index was not complete, and is not kept");
                                      progress.update(done, all);
                                    }});
 }
@@ -75,7 +78,7 @@ int run(const Options& options) {
     for (std::size_t i = 0; i < queries.size(); ++i, is_first = false) {
       const std::vector<RankedText> texts = ranked(index, hits[i]);
       if (options.json) {
-        std::puts(ranking_json(queries[i], texts).c_str());
+        print_line(ranking_json(queries[i], texts));
       } else {
         if (!is_first) std::putchar('\n');
         print(texts);
@@ -86,9 +89,7 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints the lines of a file that are nearest to each query, or to each line of the input: rank, score, "
@@ -98,7 +99,8 @@ int main(int argc, char** argv) {
                  "The folder of a sentence encoder, or its name in the hub's cache; its "
                  "config_sentence_transformers.json says whether cosines or dot products are compared")
       ->required()
-      ->path(PathUse::input);
+      ->path(PathUse::input)
+      ->found_by(find_model);
   app.add_option("CORPUS", options.corpus, "The file, a text in each line; blank lines are none")
       ->required()
       ->path(PathUse::input);
@@ -129,5 +131,11 @@ int main(int argc, char** argv) {
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("search", [&] { return run(options); });
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("search", [&] { return run_command(argc, argv); });
 }

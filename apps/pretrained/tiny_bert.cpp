@@ -97,9 +97,7 @@ void add_options(CommandLine& app, TinyBertOptions& options) {
   app.add_flag("--cased", options.cased, "Distinguish upper and lower case, and keep accents");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   TinyBertOptions options;
   CommandLine app(
       "Makes a folder with a small BERT, as Hugging Face's libraries read it: random weights, and a "
@@ -107,5 +105,11 @@ int main(int argc, char** argv) {
       "vocabulary of the Brown corpus or of a text of your own.");
   add_options(app, options);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("tiny_bert", [&] { return run(options); });
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("tiny_bert", [&] { return run_command(argc, argv); });
 }

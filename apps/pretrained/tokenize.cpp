@@ -49,7 +49,7 @@ void print_tokens(const Tokenizer& tokenizer, const Encoding& encoding, bool ids
     if (!line.empty()) line += ' ';
     line += ids ? std::to_string(id) : tokenizer.token(id);
   }
-  std::puts(line.c_str());
+  print_line(line);
 }
 
 int run(const Options& options) {
@@ -67,9 +67,7 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints the tokens of each text, or of each line of the input, as a pretrained model's tokenizer makes "
@@ -86,5 +84,11 @@ int main(int argc, char** argv) {
   app.add_flag("--table", options.table, "A line for each token, with its number, place, word and type")
       ->excludes(ids);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  return run_program("tokenize", [&] { return run(options); });
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("tokenize", [&] { return run_command(argc, argv); });
 }

@@ -49,35 +49,32 @@ class World : public xgrad::Communicator {
 }  // namespace
 
 int detail::run_on_ranks(const char* name, RunOptions& options, const std::function<int()>& body) {
-  return run_program(name, [&] {
-    World world;
-    options.program = name;
-    xgrad::set_float32_matmul_precision(options.precision);
-    xgrad::force_float32_matmul_precision(options.force_precision);
-    const std::string in_use = to_string(xgrad::matmul_precision_in_use());
-    if (in_use != options.precision && world.rank() == 0) {
-      std::fprintf(stderr, "--precision %s is %s: computing with %s\n", options.precision.c_str(),
-                   options.force_precision ? "not in this build" : "no faster on this processor",
-                   in_use.c_str());
-    }
-    const auto checked_body = [&] {
-      check_files(options);
-      return body();
-    };
-    if (world.size() == 1) return checked_body();
-    options.ranks = &world;
-    if (!options.leads()) {
-      for (std::string* file : {&options.metrics, &options.log, &options.report}) file->clear();
-      if (std::freopen("/dev/null", "w", stdout) == nullptr)
-        throw std::runtime_error("cannot open /dev/null");
-    }
-    try {
-      return checked_body();
-    } catch (const std::exception& error) {
-      world.abort(error.what());
-      throw;
-    }
-  });
+  World world;
+  options.program = name;
+  xgrad::set_float32_matmul_precision(options.precision);
+  xgrad::force_float32_matmul_precision(options.force_precision);
+  const std::string in_use = to_string(xgrad::matmul_precision_in_use());
+  if (in_use != options.precision && world.rank() == 0) {
+    std::fprintf(stderr, "--precision %s is %s: computing with %s\n", options.precision.c_str(),
+                 options.force_precision ? "not in this build" : "no faster on this processor",
+                 in_use.c_str());
+  }
+  const auto checked_body = [&] {
+    check_files(options);
+    return body();
+  };
+  if (world.size() == 1) return checked_body();
+  options.ranks = &world;
+  if (!options.leads()) {
+    for (std::string* file : {&options.metrics, &options.log, &options.report}) file->clear();
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) throw std::runtime_error("cannot open /dev/null");
+  }
+  try {
+    return checked_body();
+  } catch (const std::exception& error) {
+    world.abort(error.what());
+    throw;
+  }
 }
 
 }  // namespace apps

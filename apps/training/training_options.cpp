@@ -1,7 +1,15 @@
 #include "training_options.hpp"
 
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <span>
 #include <system_error>
 #include <vector>
@@ -106,6 +114,66 @@ void check_writable_folder(const std::string& folder) {
   const MissingFolders missing(folder);
   xgrad::detail::make_folder(folder);
   check_writable(folder + "/config.json");
+}
+
+void check_room(const std::vector<FileToWrite>& files) {
+  struct Disk {
+    std::uint64_t kept = 0, twice = 0;  // of the largest file that is there twice
+    std::uint64_t available;
+    std::string paths;
+  };
+  std::map<dev_t, Disk> disks;
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  for (const FileToWrite& file : files) {
+    if (is_limited && file.bytes > limit.rlim_cur)
+      throw xgrad::FileError(file.path + ": needs " + std::to_string(file.bytes) +
+                             " bytes, and the limit on the size of files (ulimit -f) is " +
+                             std::to_string(limit.rlim_cur));
+    std::error_code error;
+    fs::path there = fs::absolute(file.path, error);
+    const bool exists = fs::exists(there, error);
+    while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+    struct stat status {};
+    struct statvfs disk {};
+    if (::stat(there.c_str(), &status) != 0 || ::statvfs(there.c_str(), &disk) != 0) continue;
+    Disk& sum = disks[status.st_dev];
+    sum.available = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+    if (!exists) sum.kept += file.bytes;
+    if (exists || file.again) sum.twice = std::max(sum.twice, file.bytes);
+    sum.paths += (sum.paths.empty() ? "" : " and ") + file.path;
+  }
+  for (const auto& [device, disk] : disks) {
+    if (disk.kept + disk.twice > disk.available)
+      throw xgrad::FileError(disk.paths + ": needs " + std::to_string(disk.kept + disk.twice) +
+                             " bytes, and the disk has " + std::to_string(disk.available));
+  }
+}
+
+std::string save_or_rescue(const std::string& path, const std::function<void(const std::string&)>& save) {
+  std::string what;
+  try {
+    save(path);
+    return path;
+  } catch (const xgrad::FileError& error) {
+    what = error.what();
+  }
+  std::error_code error;
+  fs::path whole = fs::absolute(path, error).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  for (const fs::path& parent : {whole.parent_path(), fs::temp_directory_path(error)}) {
+    std::string folder = (parent / "xgrad-saved-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) continue;
+    const std::string other = folder + "/" + whole.filename().string();
+    try {
+      save(other);
+      std::fprintf(stderr, "%s; the model is saved in %s instead\n", what.c_str(), other.c_str());
+      return other;
+    } catch (const xgrad::FileError&) {
+      fs::remove_all(folder, error);
+    }
+  }
+  throw xgrad::FileError(what);
 }
 
 void check_files(const RunOptions& options) {

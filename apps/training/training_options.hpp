@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 #include <xgrad/base/file.hpp>
@@ -55,6 +57,22 @@ void check_writable(const std::string& path);
 
 /// check_writable for a folder with a model, which need not exist.
 void check_writable_folder(const std::string& folder);
+
+/// A file, or a folder with a model, that is written at the end, or `again` and again.
+struct FileToWrite {
+  std::string path;
+  std::uint64_t bytes;
+  bool again = false;
+};
+
+/// Throws xgrad::FileError if the disks of the files do not have the space for them, or the limit on the size
+/// of files (ulimit -f) is less. A file that is written when it exists is there twice until it is complete.
+void check_room(const std::vector<FileToWrite>& files);
+
+/// save(path); if that throws xgrad::FileError, save(another) with the same name in a new folder beside the
+/// path, or else in one of temporary files, with a line on stderr that says where. Returns the path. Throws
+/// the error of the first one if no place takes it.
+std::string save_or_rescue(const std::string& path, const std::function<void(const std::string&)>& save);
 
 /// Throws xgrad::FileError if --checkpoint names a file that exists, unless its run is resumed, and if the
 /// checkpoint or the log cannot be written. Only the rank that leads checks.

@@ -147,6 +147,7 @@ xgrad::StepResult TrainingRun::update(const std::vector<std::size_t>& examples,
   optimizer_.step();
   const double lr = optimizer_.lr();
   scheduler_.step();
+  is_trained_ = true;
   return {.loss = loss.mean(), .lr = lr, .grad_norm = norm, .tokens = loss.tokens};
 }
 
@@ -181,9 +182,18 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
     report_.add(number, result);
     return result;
   };
+  check_room();
   xgrad::TrainingLog log;
   try {
     log = xgrad::fit(options_.steps, numbered_step, how);
+  } catch (const xgrad::FileError& error) {  // of the log or the checkpoint, which is not to cost the model
+    if (is_trained_ && !save_path_.empty()) {
+      save_anywhere();
+      std::fprintf(stderr, "the model after step %zu is saved\n", step_);
+    }
+    report_.note(std::string("The run ended with an error: ") + error.what());
+    report_.write(config_, std::nullopt);
+    throw;
   } catch (const std::exception& error) {
     report_.note(std::string("The run ended with an error: ") + error.what());
     report_.write(config_, std::nullopt);
@@ -199,13 +209,49 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
     std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
   if (!best_.empty()) model_.load_state_dict(best_);
   report_.profile();
-  report_is_lost_ = !report_.write(config_, log.seconds);
+  if (!report_.write(config_, log.seconds)) file_is_lost_ = true;
   return log;
 }
 
-void TrainingRun::tell_saved(const xgrad::TrainingLog& log, const std::string& path) const {
-  if (log.interrupted && options_.leads() && !path.empty())
-    std::fprintf(stderr, "the model after step %zu is saved in %s\n", log.steps, path.c_str());
+void TrainingRun::save_to(const std::string& path, std::function<void(const std::string&)> save, bool again) {
+  save_path_ = path;
+  saves_again_ = again;
+  save_ = std::move(save);
+}
+
+void TrainingRun::save(const xgrad::TrainingLog& log) {
+  if (save_path_.empty()) return;
+  const bool is_lost = file_is_lost_;
+  save_anywhere();
+  if (log.interrupted && file_is_lost_ == is_lost && options_.leads())
+    std::fprintf(stderr, "the model after step %zu is saved in %s\n", log.steps, save_path_.c_str());
+}
+
+void TrainingRun::save_so_far() {
+  if (save_path_.empty()) return;
+  try {
+    save_(save_path_);
+  } catch (const xgrad::FileError& error) {
+    std::fprintf(stderr, "%s: %s; the run goes on, and saves the model at its end\n",
+                 options_.program.c_str(), error.what());
+  }
+}
+
+void TrainingRun::save_anywhere() {
+  if (save_path_.empty()) return;
+  const std::string place = save_or_rescue(save_path_, save_);
+  if (place != save_path_) file_is_lost_ = true;
+}
+
+/// A checkpoint has the moments of the optimizer, and the best weights where there are some.
+void TrainingRun::check_room() const {
+  if (!options_.leads()) return;
+  const std::uint64_t weights = model_.parameter_count() * sizeof(float);
+  std::vector<FileToWrite> files;
+  if (!save_path_.empty()) files.push_back({save_path_, weights, saves_again_});
+  if (!options_.checkpoint.empty())
+    files.push_back({options_.checkpoint, weights * (evaluate_ ? 4 : 3), true});
+  apps::check_room(files);
 }
 
 void TrainingRun::compare_words(const std::vector<std::string>& words) {

@@ -129,18 +129,29 @@ class TrainingRun {
 
   double best_score() const { return stopping_.best(); }
 
-  /// Tells on stderr that a model is saved there, if the training was interrupted.
-  void tell_saved(const xgrad::TrainingLog& log, const std::string& path) const;
+  /// save(path) will save the model to `path`, a file or a folder, unless that is empty; at the end, or
+  /// `again` and again. To be called before fit(), which checks that there is room for it.
+  void save_to(const std::string& path, std::function<void(const std::string&)> save, bool again = false);
+
+  /// Saves the model there, and tells so on stderr if the training was interrupted. If that fails, saves it
+  /// in a new folder beside that or of temporary files, tells where, and exit_code() is 1. Throws
+  /// xgrad::FileError if no place takes it.
+  void save(const xgrad::TrainingLog& log);
+
+  /// Saves the best model so far, while the training goes on: a failure is only told on stderr.
+  void save_so_far();
 
   /// The program's: as a shell's for the signal that interrupted the training, 130 for SIGINT, on the rank
-  /// that prints; 1 if the report could not be written.
-  int exit_code() const { return signal_code_ != 0 ? signal_code_ : report_is_lost_ ? 1 : 0; }
+  /// that prints; 1 if the report could not be written, or the model not where it was to be saved.
+  int exit_code() const { return signal_code_ != 0 ? signal_code_ : file_is_lost_ ? 1 : 0; }
 
   /// What all programs write into their metrics file.
   nlohmann::json metrics(const xgrad::TrainingLog& log) const;
 
  private:
   xgrad::Agreement agreement() const;
+  void check_room() const;
+  void save_anywhere();
 
   const RunOptions options_;
   xgrad::Module<float> model_;
@@ -157,7 +168,9 @@ class TrainingRun {
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
   RunReport report_{options_, model_};
-  bool report_is_lost_ = false;
+  std::string save_path_;
+  std::function<void(const std::string&)> save_;
+  bool saves_again_ = false, is_trained_ = false, file_is_lost_ = false;
   int signal_code_ = 0;
 };
 
