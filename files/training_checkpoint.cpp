@@ -29,6 +29,7 @@ class Run : public Stateful {
 
  protected:
   void list_state(StateArchive& state) override {
+    state.keep(step);
     state.number("step", step);
     for (const auto& [name, part] : parts_) part.list(state, name);
   }
@@ -126,9 +127,10 @@ std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts,
   try {
     check_config(file.metadata(), config);
     const TrainingState state = state_in(file);
-    Generator().set_state(metadata(random_key));  // throws before anything is changed
+    const std::string random = metadata(random_key);
+    Generator().set_state(random);  // throws before anything is changed
     run.load_state_dict(state);
-    set_rng_state(metadata(random_key));
+    set_rng_state(random);
     return run.step;
   } catch (const ValueError& error) {
     throw ValueError(path + ": " + error.what());

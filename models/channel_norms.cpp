@@ -36,7 +36,7 @@ Variable<T> NormModule<T>::batch_normalized(const Variable<T>& x) const {
   Variable<T> y =
       batch_norm(x, running_mean_, running_var_, weight_, bias_,
                  {.training = training || !tracked, .momentum = config_.momentum, .eps = config_.eps});
-  if (training && tracked) num_batches_tracked_.assign(num_batches_tracked_.value() + T(1));
+  if (training && tracked) ++*mutable_data(num_batches_tracked_);
   return y;
 }
 

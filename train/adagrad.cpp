@@ -28,11 +28,15 @@ Adagrad<T>::Adagrad(const std::vector<Group>& groups)
 
 template <class T>
 void Adagrad<T>::step() {
-  this->update_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
-                                 const AdagradOptions& options) {
+  detail::NewArrays<T> added;
+  this->visit_parameters(
+      [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const AdagradOptions& options) {
+        added.make(squares_[i].sum, parameter.shape(), static_cast<T>(options.initial_accumulator_value));
+      });
+  added.keep();
+  this->visit_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
+                                const AdagradOptions& options) {
     Squares& squares = squares_[i];
-    if (!squares.sum)
-      squares.sum = Array<T>(parameter.shape(), static_cast<T>(options.initial_accumulator_value));
     const auto before = static_cast<double>(squares.steps++);
     kernels::adagrad_step<T>({.lr = options.lr / (1 + before * options.lr_decay),
                               .eps = options.eps,
@@ -41,6 +45,11 @@ void Adagrad<T>::step() {
                              detail::data(gradient), detail::mutable_data(parameter), squares.sum->data(),
                              parameter.size());
   });
+}
+
+template <class T>
+void Adagrad<T>::keep_state(StateArchive& state) {
+  state.keep(this->options_, squares_);
 }
 
 template <class T>

@@ -38,6 +38,7 @@ class Adagrad : public detail::OptimizerOfGroups<T, AdagradOptions> {
     std::optional<Array<T>> sum = {};  // none before the first step
   };
 
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 

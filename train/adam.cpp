@@ -119,9 +119,14 @@ kernels::AdamStep AdamBase<T>::step_of(const AdamSettings& settings, Moments& mo
 
 template <class T>
 void AdamBase<T>::step() {
-  this->check_gradients();
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
+  NewArrays<T> added;
+  this->visit_parameters(
+      [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const AdamSettings& settings) {
+        if (settings.amsgrad) added.make(moments_[i].largest, parameter.shape());
+      });
+  added.keep();
   for (std::size_t g = 0; g < this->options_.size(); ++g) {
     const AdamSettings& settings = this->options_[g];
     const auto& group = this->groups()[g];
@@ -134,7 +139,6 @@ void AdamBase<T>::step() {
       Moments& moments = moments_[i];
       if (++moments.steps != made_for || kind_ == AdamKind::nadam) made = step_of(settings, moments);
       made_for = moments.steps;
-      if (settings.amsgrad && !moments.largest) moments.largest = xt::zeros<T>(parameter.shape());
       all.push_back({.step = made,
                      .g = data(gradient),
                      .p = mutable_data(parameter),
@@ -145,6 +149,11 @@ void AdamBase<T>::step() {
     }
   }
   kernels::adam_step<T>(all);
+}
+
+template <class T>
+void AdamBase<T>::keep_state(StateArchive& state) {
+  state.keep(this->options_, moments_);
 }
 
 template <class T>

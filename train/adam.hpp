@@ -84,6 +84,7 @@ class AdamBase : public OptimizerOfGroups<T, AdamSettings> {
 
   Moments zero_moments(std::size_t parameter) const;
   kernels::AdamStep step_of(const AdamSettings& settings, Moments& moments) const;
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 

@@ -15,6 +15,10 @@ std::vector<std::size_t> shuffled(std::size_t count, Generator& generator) {
   return {order.begin(), order.end()};
 }
 
+std::size_t random_seed(Generator& generator) {
+  return static_cast<std::size_t>(randint(0, std::int64_t{1} << 32, {1}, generator)(0));
+}
+
 std::vector<std::size_t> first_numbers(std::size_t count) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -73,39 +77,55 @@ std::size_t BatchSampler::batches_per_epoch() const {
 }
 
 std::vector<std::size_t> BatchSampler::next() {
-  if (position_ == starts_.size()) {
-    if (options_.shuffle) seed_ = static_cast<std::size_t>(randint(0, std::int64_t{1} << 32, {1})(0));
+  if (position_ == current_.starts.size()) {
+    Generator copy = default_generator();  // which itself advances when nothing else can throw any more
+    const std::size_t seed = options_.shuffle ? random_seed(copy) : seed_;
+    Epoch next = arranged(seed);
+    std::vector<std::size_t> batch = batch_at(next, 0);
+    if (options_.shuffle) random_seed(default_generator());
+    seed_ = seed;
+    current_ = std::move(next);
     ++epoch_;
-    position_ = 0;
-    arrange();
+    position_ = 1;
+    return batch;
   }
-  const std::size_t start = starts_[position_++];
-  const std::size_t end = start + std::min(options_.batch_size, order_.size() - start);
-  return {order_.begin() + static_cast<std::ptrdiff_t>(start),
-          order_.begin() + static_cast<std::ptrdiff_t>(end)};
+  std::vector<std::size_t> batch = batch_at(current_, position_);
+  ++position_;
+  return batch;
 }
 
-void BatchSampler::arrange() {
-  Generator generator(seed_);
-  order_ = options_.shuffle ? shuffled(examples_, generator) : first_numbers(examples_);
+std::vector<std::size_t> BatchSampler::batch_at(const Epoch& epoch, std::size_t position) const {
+  const std::size_t start = epoch.starts[position];
+  const std::size_t end = start + std::min(options_.batch_size, epoch.order.size() - start);
+  return {epoch.order.begin() + static_cast<std::ptrdiff_t>(start),
+          epoch.order.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+BatchSampler::Epoch BatchSampler::arranged(std::size_t seed) const {
+  Epoch epoch;
+  auto& [order, starts] = epoch;
+  Generator generator(seed);
+  order = options_.shuffle ? shuffled(examples_, generator) : first_numbers(examples_);
   const std::size_t size = options_.batch_size;
-  if (options_.drop_last) order_.resize(batches_per_epoch() * size);
+  if (options_.drop_last) order.resize(batches_per_epoch() * size);
   if (!lengths_.empty()) {
-    const std::size_t count = order_.size();
+    const std::size_t count = order.size();
     const std::size_t step = options_.shuffle && size <= count / group ? group * size : count;
     for (std::size_t first = 0; first < count; first += step) {
       const std::size_t last = std::min(first + step, count);
-      std::stable_sort(order_.begin() + static_cast<std::ptrdiff_t>(first),
-                       order_.begin() + static_cast<std::ptrdiff_t>(last),
+      std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(first),
+                       order.begin() + static_cast<std::ptrdiff_t>(last),
                        [this](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
     }
   }
-  starts_ = options_.shuffle && !lengths_.empty() ? shuffled(batches_per_epoch(), generator)
-                                                  : first_numbers(batches_per_epoch());
-  for (std::size_t& start : starts_) start *= size;
+  starts = options_.shuffle && !lengths_.empty() ? shuffled(batches_per_epoch(), generator)
+                                                 : first_numbers(batches_per_epoch());
+  for (std::size_t& start : starts) start *= size;
+  return epoch;
 }
 
 void BatchSampler::list_state(StateArchive& state) {
+  state.keep(epoch_, position_, seed_, current_);
   state.constant("examples", examples_);
   state.number("epoch", epoch_);
   state.number("position", position_, batches_per_epoch());
@@ -116,8 +136,7 @@ void BatchSampler::list_state(StateArchive& state) {
     }
   });
   if (!state.loaded()) return;
-  starts_.clear();
-  if (epoch_ != 0) arrange();
+  current_ = epoch_ != 0 ? arranged(seed_) : Epoch{};
 }
 
 }  // namespace xgrad

@@ -41,7 +41,8 @@ class BatchSampler : public Stateful {
   BatchSampler(std::size_t examples, BatchSamplerOptions options);
   BatchSampler(std::vector<std::size_t> lengths, BatchSamplerOptions options);
 
-  /// Indices of the examples of the next batch; starts the next epoch after the last batch of an epoch.
+  /// Indices of the examples of the next batch; starts the next epoch after the last batch of an epoch. A
+  /// call that throws std::bad_alloc has changed nothing, nor the default generator.
   std::vector<std::size_t> next();
 
   /// The number of started epochs, including the current one.
@@ -53,14 +54,20 @@ class BatchSampler : public Stateful {
   void list_state(StateArchive& state) override;
 
  private:
-  void arrange();
+  /// The order of an epoch.
+  struct Epoch {
+    std::vector<std::size_t> order;   // of the examples
+    std::vector<std::size_t> starts;  // of each batch, in order
+  };
+
+  Epoch arranged(std::size_t seed) const;
+  std::vector<std::size_t> batch_at(const Epoch& epoch, std::size_t position) const;
 
   std::vector<std::size_t> lengths_;  // of the examples; empty if not given
   std::size_t examples_;
   BatchSamplerOptions options_;
   std::size_t epoch_ = 0, position_ = 0, seed_ = 0;
-  std::vector<std::size_t> order_;
-  std::vector<std::size_t> starts_;  // of each batch, in order_
+  Epoch current_;
 };
 
 }  // namespace xgrad

@@ -27,6 +27,7 @@ bool EarlyStopping::update(double score) {
 }
 
 void EarlyStopping::list_state(StateArchive& state) {
+  state.keep(best_, since_best_);
   state.number("best", best_);
   state.number("since_best", since_best_);
   state.check([this] {  // nothing would be better than nan

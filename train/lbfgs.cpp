@@ -160,7 +160,20 @@ void LBFGS<T>::step() {
 
 template <class T>
 Variable<T> LBFGS<T>::step(const Closure& closure) {
-  const std::size_t calls_before = evaluations_;
+  const Array<T> values = gathered(false);
+  State before = state_;
+  try {
+    return search(closure);
+  } catch (...) {
+    place(values);
+    state_ = std::move(before);
+    throw;
+  }
+}
+
+template <class T>
+Variable<T> LBFGS<T>::search(const Closure& closure) {
+  const std::size_t calls_before = state_.evaluations;
   const Variable<T> first = evaluate(closure);
   double loss = first.item();
   Array<T> gradient = gathered(true);
@@ -168,47 +181,43 @@ Variable<T> LBFGS<T>::step(const Closure& closure) {
 
   for (std::size_t number = 1; number <= options_.max_iter; ++number) {
     turn(gradient);
-    const double previous_loss = loss, slope = dot(gradient, direction_);
-    step_size_ = iterations_ == 1 ? std::min(1.0, 1 / sum_of_sizes(gradient)) * options_.lr : options_.lr;
+    const double previous_loss = loss, slope = dot(gradient, state_.direction);
+    state_.step_size =
+        state_.iterations == 1 ? std::min(1.0, 1 / sum_of_sizes(gradient)) * options_.lr : options_.lr;
     if (slope > -options_.tolerance_change) break;
 
     const Array<T> start = gathered(false);
     const auto move = [&](double t) {
       Array<T> values = vector_of<T>(size_);
-      kernels::add_scaled(start.data(), static_cast<T>(t), direction_.data(), values.data(), size_);
+      kernels::add_scaled(start.data(), static_cast<T>(t), state_.direction.data(), values.data(), size_);
       place(values);
     };
-    const double direction_size = largest_size(direction_);
+    const double direction_size = largest_size(state_.direction);
     if (options_.line_search_fn == LineSearch::strong_wolfe) {
       const auto evaluate_at = [&](double t) -> Place<T> {
         move(t);
         const double found = evaluate(closure).item();
         Array<T> there = gathered(true);
-        const double slope_there = dot(there, direction_);
+        const double slope_there = dot(there, state_.direction);
         return {t, found, std::move(there), slope_there};
       };
-      const std::size_t calls = evaluations_ - calls_before,
+      const std::size_t calls = state_.evaluations - calls_before,
                         most = std::max(*options_.max_eval, calls) - calls;
-      try {
-        Place<T> found = strong_wolfe<T>({0, loss, std::move(gradient), slope}, step_size_, direction_size,
-                                         most, evaluate_at);
-        step_size_ = found.t;
-        loss = found.loss;
-        gradient = std::move(found.gradient);
-      } catch (...) {
-        place(start);
-        throw;
-      }
-      move(step_size_);
+      Place<T> found = strong_wolfe<T>({0, loss, std::move(gradient), slope}, state_.step_size,
+                                       direction_size, most, evaluate_at);
+      state_.step_size = found.t;
+      loss = found.loss;
+      gradient = std::move(found.gradient);
+      move(state_.step_size);
     } else {
-      move(step_size_);
+      move(state_.step_size);
       if (number == options_.max_iter) break;  // nobody reads what it would find
       loss = evaluate(closure).item();
       gradient = gathered(true);
     }
-    if (evaluations_ - calls_before >= *options_.max_eval ||
+    if (state_.evaluations - calls_before >= *options_.max_eval ||
         largest_size(gradient) <= options_.tolerance_grad ||
-        std::abs(step_size_) * direction_size <= options_.tolerance_change ||
+        std::abs(state_.step_size) * direction_size <= options_.tolerance_change ||
         std::abs(loss - previous_loss) < options_.tolerance_change) {
       break;
     }
@@ -221,7 +230,7 @@ Variable<T> LBFGS<T>::evaluate(const Closure& closure) {
   const EnableGrad guard;
   this->zero_grad();
   Variable<T> loss = closure();
-  ++evaluations_;
+  ++state_.evaluations;
   if (!loss.defined())
     detail::fail<GraphError>("LBFGS: the closure must return the loss, got an undefined variable");
   if (loss.size() != 1)
@@ -263,35 +272,40 @@ void LBFGS<T>::place(const Array<T>& values) const {
 /// The direction from where the gradient is this: minus the inverse Hessian times it.
 template <class T>
 void LBFGS<T>::turn(const Array<T>& gradient) {
-  if (iterations_++ == 0) {
-    direction_ = scaled(-1, gradient);
+  if (state_.iterations++ == 0) {
+    state_.direction = scaled(-1, gradient);
   } else {
-    Array<T> y = vector_of<T>(size_), s = scaled(step_size_, direction_);
-    kernels::sub(gradient.data(), previous_gradient_.data(), y.data(), size_);
+    Array<T> y = vector_of<T>(size_), s = scaled(state_.step_size, state_.direction);
+    kernels::sub(gradient.data(), state_.previous_gradient.data(), y.data(), size_);
     const double ys = dot(y, s);
     if (ys > 1e-10) {
-      if (history_.size() == options_.history_size) history_.pop_front();
-      scale_ = ys / dot(y, y);
-      history_.push_back({std::move(y), std::move(s), 1 / ys});
+      if (state_.history.size() == options_.history_size) state_.history.erase(state_.history.begin());
+      state_.scale = ys / dot(y, y);
+      state_.history.push_back(std::make_shared<Change>(Change{std::move(y), std::move(s), 1 / ys}));
     }
-    std::vector<double> alpha(history_.size());
-    direction_ = scaled(-1, gradient);
-    for (std::size_t i = history_.size(); i-- > 0;) {
-      alpha[i] = dot(history_[i].step, direction_) * history_[i].ro;
-      add_scaled(direction_, -alpha[i], history_[i].gradient);
+    std::vector<double> alpha(state_.history.size());
+    state_.direction = scaled(-1, gradient);
+    for (std::size_t i = state_.history.size(); i-- > 0;) {
+      alpha[i] = dot(state_.history[i]->step, state_.direction) * state_.history[i]->ro;
+      add_scaled(state_.direction, -alpha[i], state_.history[i]->gradient);
     }
-    direction_ = scaled(scale_, direction_);
-    for (std::size_t i = 0; i < history_.size(); ++i) {
-      const double beta = dot(history_[i].gradient, direction_) * history_[i].ro;
-      add_scaled(direction_, alpha[i] - beta, history_[i].step);
+    state_.direction = scaled(state_.scale, state_.direction);
+    for (std::size_t i = 0; i < state_.history.size(); ++i) {
+      const double beta = dot(state_.history[i]->gradient, state_.direction) * state_.history[i]->ro;
+      add_scaled(state_.direction, alpha[i] - beta, state_.history[i]->step);
     }
   }
-  T* to = direction_.data();
+  T* to = state_.direction.data();
   for (const Variable<T>& parameter : this->parameters()) {  // what was frozen since has a history
     if (!parameter.requires_grad()) std::fill_n(to, parameter.size(), T{0});
     to += parameter.size();
   }
-  previous_gradient_ = gradient;
+  state_.previous_gradient = gradient;
+}
+
+template <class T>
+void LBFGS<T>::keep_state(StateArchive& state) {
+  state.keep(options_, state_);
 }
 
 template <class T>
@@ -313,29 +327,29 @@ template <class T>
 void LBFGS<T>::list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) {
   if (parameter != 0) return;
   if (state.loading()) {
-    iterations_ = evaluations_ = 0;
-    history_.clear();
-    scale_ = 1;
-    step_size_ = 0;
-    direction_ = previous_gradient_ = vector_of<T>(size_);
+    State initial;
+    initial.direction = initial.previous_gradient = vector_of<T>(size_);
+    state_ = std::move(initial);
   }
-  if (!state.has(name, evaluations_ > 0)) return;
-  state.number(name + ".func_evals", evaluations_);
-  state.number(name + ".n_iter", iterations_);
-  if (iterations_ == 0) return;
-  state.array(name + ".d", direction_);
-  state.array(name + ".prev_flat_grad", previous_gradient_);
-  state.number(name + ".t", step_size_);
-  state.number(name + ".H_diag", scale_);
+  if (!state.has(name, state_.evaluations > 0)) return;
+  state.number(name + ".func_evals", state_.evaluations);
+  state.number(name + ".n_iter", state_.iterations);
+  if (state_.iterations == 0) return;
+  state.array(name + ".d", state_.direction);
+  state.array(name + ".prev_flat_grad", state_.previous_gradient);
+  state.number(name + ".t", state_.step_size);
+  state.number(name + ".H_diag", state_.scale);
   for (std::size_t i = 0; i < options_.history_size; ++i) {
     const auto entry = [&](const char* list) { return detail::join({name, list, std::to_string(i)}); };
     std::optional<Array<T>> y;
-    if (!state.loading() && i < history_.size()) y = history_[i].gradient;
+    if (!state.loading() && i < state_.history.size()) y = state_.history[i]->gradient;
     state.array(entry(".old_dirs."), y, {size_});
     if (!y) break;
-    if (state.loading()) history_.push_back({std::move(*y), vector_of<T>(size_), 0});
-    state.array(entry(".old_stps."), history_[i].step);
-    state.number(entry(".ro."), history_[i].ro);
+    if (state.loading()) {
+      state_.history.push_back(std::make_shared<Change>(Change{std::move(*y), vector_of<T>(size_), 0}));
+    }
+    state.array(entry(".old_stps."), state_.history[i]->step);
+    state.number(entry(".ro."), state_.history[i]->ro);
   }
 }
 

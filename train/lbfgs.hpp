@@ -1,6 +1,7 @@
 #pragma once
 
-#include <deque>
+#include <memory>
+#include <vector>
 
 #include "../base/detail/by_name.hpp"
 #include "../graph/detail/returns_variable.hpp"
@@ -52,8 +53,9 @@ class LBFGS : public Optimizer<T> {
 
   explicit LBFGS(const std::vector<Variable<T>>& parameters, LBFGSOptions options = {});
 
-  /// Returns the loss at the start of the step. Throws ShapeError unless the closure returns one number. If
-  /// it throws, the parameters are those after the last complete change.
+  /// Returns the loss at the start of the step. Throws ShapeError unless the closure returns one number. A
+  /// step that throws, or whose closure does, has changed no parameter and no state; the gradients are those
+  /// that the closure left.
   Variable<T> step(const Closure& closure);
 
  private:
@@ -63,12 +65,22 @@ class LBFGS : public Optimizer<T> {
     double ro;  ///< 1 / (gradient . step)
   };
 
+  /// All that a step needs of those before it.
+  struct State {
+    std::size_t iterations = 0, evaluations = 0;
+    std::vector<std::shared_ptr<Change>> history = {};  // shared with the state from before the step
+    double scale = 1, step_size = 0;
+    Array<T> direction = {}, previous_gradient = {};
+  };
+
   void step() override;
   double group_lr(std::size_t) const override { return options_.lr; }
   void set_group_lr(std::size_t, double lr) override { options_.lr = lr; }
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
+  Variable<T> search(const Closure& closure);
   Variable<T> evaluate(const Closure& closure);
   Array<T> gathered(bool gradients) const;
   void place(const Array<T>& values) const;
@@ -76,10 +88,7 @@ class LBFGS : public Optimizer<T> {
 
   LBFGSOptions options_;
   std::size_t size_ = 0;  // of all parameters together
-  std::size_t iterations_ = 0, evaluations_ = 0;
-  std::deque<Change> history_;
-  double scale_ = 1, step_size_ = 0;
-  Array<T> direction_, previous_gradient_;
+  State state_;
 };
 
 }  // namespace xgrad

@@ -261,6 +261,7 @@ void LRScheduler<T>::set_rates(std::size_t epoch) {
 
 template <class T>
 void LRScheduler<T>::list_state(StateArchive& state) {
+  state.keep(last_epoch_);
   state.number("last_epoch", last_epoch_);
 }
 

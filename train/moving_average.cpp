@@ -26,7 +26,7 @@ void ExponentialMovingAverage<T>::update() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const Variable<T>& parameter = parameters_[i].second;
     if (n_averaged_ == 0) {
-      averages_[i] = parameter.value();
+      std::copy_n(detail::data(parameter), parameter.size(), averages_[i].data());
     } else {
       kernels::average_step(averages_[i].data(), detail::data(parameter), parameter.size(), decay_);
     }
@@ -63,6 +63,7 @@ typename ExponentialMovingAverage<T>::Applied ExponentialMovingAverage<T>::apply
 template <class T>
 void ExponentialMovingAverage<T>::list_state(StateArchive& state) {
   check_usable("state_dict", true);
+  state.keep(n_averaged_, averages_);
   state.number("n_averaged", n_averaged_);
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     state.array("module." + parameters_[i].first, averages_[i]);

@@ -79,17 +79,35 @@ Muon<T>::Muon(const std::vector<Group>& groups)
 
 template <class T>
 void Muon<T>::step() {
-  this->update_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
-                                 const MuonOptions& options) {
-    if (!momenta_[i]) momenta_[i] = xt::zeros<T>(parameter.shape());
+  detail::NewArrays<T> added;
+  std::vector<Array<float>> updates;
+  std::vector<Array<T>> momenta;  // after the step
+  updates.reserve(momenta_.size());
+  momenta.reserve(momenta_.size());
+  this->visit_parameters([&](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
+                             const MuonOptions& options) {
+    added.make(momenta_[i], parameter.shape());
+    Array<T>& momentum = momenta.emplace_back(*momenta_[i]);
+    Array<float>& update = updates.emplace_back(Array<float>::from_shape(parameter.shape()));
     if (parameter.size() == 0) return;
-    Array<float> update = Array<float>::from_shape(parameter.shape());
-    kernels::muon_momentum<T>(options.momentum, options.nesterov, detail::data(gradient), momenta_[i]->data(),
+    kernels::muon_momentum<T>(options.momentum, options.nesterov, detail::data(gradient), momentum.data(),
                               update.data(), update.size());
     orthogonalize(update, options);
-    kernels::muon_step<T>(1 - options.lr * options.weight_decay, adjusted(options, parameter.shape()),
-                          update.data(), detail::mutable_data(parameter), parameter.size());
   });
+  added.keep();
+  auto update = updates.begin();
+  auto momentum = momenta.begin();
+  this->visit_parameters(
+      [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const MuonOptions& options) {
+        *momenta_[i] = std::move(*momentum++);
+        kernels::muon_step<T>(1 - options.lr * options.weight_decay, adjusted(options, parameter.shape()),
+                              (update++)->data(), detail::mutable_data(parameter), parameter.size());
+      });
+}
+
+template <class T>
+void Muon<T>::keep_state(StateArchive& state) {
+  state.keep(this->options_, momenta_);
 }
 
 template <class T>

@@ -43,6 +43,7 @@ class Muon : public detail::OptimizerOfGroups<T, MuonOptions> {
   void step() override;
 
  private:
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 

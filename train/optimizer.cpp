@@ -49,6 +49,8 @@ void Optimizer<T>::set_lr(std::size_t group, double lr) {
 
 template <class T>
 void Optimizer<T>::list_state(StateArchive& state) {
+  state.keep(groups_);
+  keep_state(state);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::string prefix = "param_groups." + std::to_string(g) + ".";
     Group& group = groups_[g];

@@ -56,7 +56,7 @@ class Optimizer : public Stateful {
  public:
   /// Updates every parameter that has a gradient, and skips the others. As backward() adds to gradients,
   /// several calls before a step, each of a loss divided by their number, amount to one large batch. Throws
-  /// GraphError if no parameter has a gradient.
+  /// GraphError if no parameter has a gradient, and std::bad_alloc; a step that throws has changed nothing.
   virtual void step() = 0;
 
   /// Resets the gradients of all parameters.
@@ -105,6 +105,8 @@ class Optimizer : public Stateful {
   virtual double group_lr(std::size_t group) const = 0;
   virtual void set_group_lr(std::size_t group, double lr) = 0;
 
+  /// Calls state.keep() for the options of the groups and the state of the parameters.
+  virtual void keep_state(StateArchive&) {}
   /// Lists and checks the options of a group, including lr, under `prefix`.
   virtual void list_options(StateArchive& state, const std::string& prefix, std::size_t group) = 0;
   /// Lists the state of a parameter, if any, under `name` and a dot.
@@ -125,6 +127,31 @@ class Optimizer : public Stateful {
 
 namespace detail {
 
+/// The arrays that a step adds to an optimizer's state: removed again unless all that may throw has
+/// succeeded.
+template <class T>
+class NewArrays {
+ public:
+  NewArrays() = default;
+  NewArrays(const NewArrays&) = delete;
+  NewArrays& operator=(const NewArrays&) = delete;
+  ~NewArrays() {
+    for (std::optional<Array<T>>* const array : arrays_) array->reset();
+  }
+
+  /// Makes the array of this shape if there is none.
+  void make(std::optional<Array<T>>& array, const Shape& shape, T value = 0) {
+    if (array) return;
+    arrays_.push_back(&array);
+    array.emplace(shape, value);
+  }
+
+  void keep() noexcept { arrays_.clear(); }
+
+ private:
+  std::vector<std::optional<Array<T>>*> arrays_;
+};
+
 /// Base of optimizers whose groups have options of one type, with a rate `lr`.
 template <class T, class Options>
 class OptimizerOfGroups : public Optimizer<T> {
@@ -140,17 +167,17 @@ class OptimizerOfGroups : public Optimizer<T> {
     this->check_not_empty();
   }
 
-  /// Calls update(i, parameter, gradient, options) for each parameter i that has a gradient. Throws
-  /// GraphError if none has.
-  template <class Update>
-  void update_parameters(const Update& update) const {
+  /// Calls visit(i, parameter, gradient, options) for each parameter i that has a gradient. Throws GraphError
+  /// if none has. A step that needs memory visits twice: to allocate it, and to update.
+  template <class Visit>
+  void visit_parameters(const Visit& visit) const {
     this->check_gradients();
     for (std::size_t g = 0; g < options_.size(); ++g) {
       const auto& group = this->groups()[g];
       for (std::size_t i = group.first; i < group.end; ++i) {
         const Variable<T>& parameter = this->parameters()[i];
         if (!parameter.has_grad()) continue;
-        update(i, parameter, parameter.grad(), options_[g]);
+        visit(i, parameter, parameter.grad(), options_[g]);
       }
     }
   }

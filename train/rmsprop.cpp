@@ -28,13 +28,18 @@ RMSprop<T>::RMSprop(const std::vector<Group>& groups)
 
 template <class T>
 void RMSprop<T>::step() {
-  this->update_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
-                                 const RMSpropOptions& options) {
+  detail::NewArrays<T> added;
+  this->visit_parameters(
+      [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const RMSpropOptions& options) {
+        Averages& averages = averages_[i];
+        added.make(averages.square, parameter.shape());
+        if (options.centered) added.make(averages.mean, parameter.shape());
+        if (options.momentum > 0) added.make(averages.velocity, parameter.shape());
+      });
+  added.keep();
+  this->visit_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
+                                const RMSpropOptions& options) {
     Averages& averages = averages_[i];
-    const auto elements = [&](std::optional<Array<T>>& array) {
-      if (!array) array = xt::zeros<T>(parameter.shape());
-      return array->data();
-    };
     ++averages.steps;
     kernels::rmsprop_step<T>({.lr = options.lr,
                               .alpha = options.alpha,
@@ -42,10 +47,15 @@ void RMSprop<T>::step() {
                               .weight_decay = options.weight_decay,
                               .momentum = options.momentum,
                               .maximize = options.maximize},
-                             detail::data(gradient), detail::mutable_data(parameter),
-                             elements(averages.square), options.centered ? elements(averages.mean) : nullptr,
-                             options.momentum > 0 ? elements(averages.velocity) : nullptr, parameter.size());
+                             detail::data(gradient), detail::mutable_data(parameter), averages.square->data(),
+                             options.centered ? averages.mean->data() : nullptr,
+                             options.momentum > 0 ? averages.velocity->data() : nullptr, parameter.size());
   });
+}
+
+template <class T>
+void RMSprop<T>::keep_state(StateArchive& state) {
+  state.keep(this->options_, averages_);
 }
 
 template <class T>

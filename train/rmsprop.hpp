@@ -39,6 +39,7 @@ class RMSprop : public detail::OptimizerOfGroups<T, RMSpropOptions> {
     std::optional<Array<T>> square = {}, mean = {}, velocity = {};
   };
 
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 

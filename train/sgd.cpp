@@ -35,11 +35,17 @@ SGD<T>::SGD(const std::vector<Group>& groups)
 
 template <class T>
 void SGD<T>::step() {
-  this->update_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
-                                 const SGDOptions& options) {
-    std::optional<Array<T>>& velocity = velocities_[i];
-    const bool momentum = options.momentum != 0, first = !velocity;
-    if (momentum && first) velocity = xt::zeros<T>(parameter.shape());
+  detail::NewArrays<T> added;
+  std::vector<bool> had_velocity(velocities_.size());
+  this->visit_parameters(
+      [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const SGDOptions& options) {
+        had_velocity[i] = velocities_[i].has_value();
+        if (options.momentum != 0) added.make(velocities_[i], parameter.shape());
+      });
+  added.keep();
+  this->visit_parameters([&](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
+                             const SGDOptions& options) {
+    const bool momentum = options.momentum != 0, first = !had_velocity[i];
     kernels::sgd_step<T>({.lr = options.lr,
                           .momentum = options.momentum,
                           .dampening = options.dampening,
@@ -48,8 +54,13 @@ void SGD<T>::step() {
                           .first = first,
                           .maximize = options.maximize},
                          detail::data(gradient), detail::mutable_data(parameter),
-                         momentum ? velocity->data() : nullptr, parameter.size());
+                         momentum ? velocities_[i]->data() : nullptr, parameter.size());
   });
+}
+
+template <class T>
+void SGD<T>::keep_state(StateArchive& state) {
+  state.keep(this->options_, velocities_);
 }
 
 template <class T>

@@ -30,6 +30,7 @@ class SGD : public detail::OptimizerOfGroups<T, SGDOptions> {
   void step() override;
 
  private:
+  void keep_state(StateArchive& state) override;
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 

@@ -309,9 +309,12 @@ BatchLoss ShardedStep<T>::set_gradients(std::span<const double> numbers, const F
     detail::fail<ValueError>("ShardedStep: the weights of a batch must add up to more than 0, got ",
                              loss.weight);
   }
+  std::vector<Variable<T>> gradients(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (numbers[of_loss + i] > 0) gradients[i] = gradient_of(i, static_cast<T>(1 / loss.weight));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].zero_grad();
-    if (numbers[of_loss + i] > 0) parameters_[i].set_grad(gradient_of(i, static_cast<T>(1 / loss.weight)));
+    if (gradients[i].defined()) parameters_[i].set_grad(std::move(gradients[i]));
   }
   return loss;
 }

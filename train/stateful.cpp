@@ -160,11 +160,28 @@ void StateArchive::part(const std::string& name, Stateful& part) {
   prefix_ = before;
 }
 
+/// Those of a module, with their elements from before.
+template <class T>
+struct StateArchive::OldParameters final : Old {
+  explicit OldParameters(const Module<T>& module) {
+    for (const auto& named : {module.named_parameters(), module.named_buffers()}) {
+      for (const auto& [name, parameter] : named) all.emplace_back(parameter, parameter.value());
+    }
+  }
+  void restore() noexcept override {
+    for (const auto& [parameter, elements] : all)
+      std::copy_n(elements.data(), elements.size(), detail::mutable_data(parameter));
+  }
+  std::vector<std::pair<Variable<T>, Array<T>>> all;
+};
+
 template <class T>
 void StateArchive::part(const std::string& name, const Module<T>& module) {
   StateDict<T> parameters = module.state_dict();
   for (auto& [key, array] : parameters) this->array(detail::join({name, ".", key}), array);
-  if (loaded()) module.load_state_dict(parameters);
+  if (!loaded()) return;
+  old_values_.push_back(std::make_unique<OldParameters<T>>(module));
+  module.load_state_dict(parameters);
 }
 
 void StateArchive::check(const std::function<void()>& check) {
@@ -188,6 +205,10 @@ void StateArchive::finish() {
   if (!wrong_.empty()) throw ValueError("load_state_dict: " + wrong_);
 }
 
+void StateArchive::restore() noexcept {
+  for (; !old_values_.empty(); old_values_.pop_back()) old_values_.back()->restore();
+}
+
 TrainingState Stateful::state_dict() const {
   TrainingState state;
   StateArchive archive(state);
@@ -197,13 +218,18 @@ TrainingState Stateful::state_dict() const {
 
 void Stateful::load_state_dict(const TrainingState& state) {
   const TrainingState before = state_dict();
+  StateArchive archive(state);
   try {
-    StateArchive archive(state);
     list_state(archive);
     archive.finish();
   } catch (...) {
-    StateArchive archive(before);
-    list_state(archive);
+    StateArchive old(before);
+    try {
+      list_state(old);  // for classes that keep nothing
+    } catch (...) {     // without memory for that
+    }
+    old.restore();
+    archive.restore();
     throw;
   }
 }

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "../models/module.hpp"
 
@@ -82,17 +85,40 @@ class StateArchive {
   template <class T>
   void part(const std::string& name, const Module<T>& module);
 
+  /// Copies members while loading. If loading fails, they get their values back without any memory, which
+  /// listing the old state again would need. Call it before they are listed.
+  template <class... Members>
+  void keep(Members&... members) {
+    if (loading()) (old_values_.push_back(std::make_unique<OldValue<Members>>(members)), ...);
+  }
+
   /// Calls check() if loaded(), and collects its ValueError.
   void check(const std::function<void()>& check);
 
  private:
   friend class Stateful;
 
+  struct Old {
+    virtual ~Old() = default;
+    virtual void restore() noexcept = 0;
+  };
+  template <class Member>
+  struct OldValue final : Old {
+    explicit OldValue(Member& of) : member(of), value(of) {}
+    void restore() noexcept override { std::swap(member, value); }
+    Member& member;
+    Member value;
+  };
+  template <class T>
+  struct OldParameters;
+
   explicit StateArchive(TrainingState& target) : target_(&target) {}
   explicit StateArchive(const TrainingState& source) : source_(&source) {}
 
   /// Throws ValueError for all collected errors, including unlisted entries.
   void finish();
+  /// Gives what was kept its value from before the load.
+  void restore() noexcept;
 
   template <class Map, class Value>
   void save(Map& map, const std::string& name, const Value& value);
@@ -105,6 +131,7 @@ class StateArchive {
   std::string prefix_;  // of the part being listed
   std::set<std::string> listed_;
   std::string wrong_;
+  std::vector<std::unique_ptr<Old>> old_values_;
 };
 
 /// State in a checkpoint, so that a resumed run continues as if uninterrupted: optimizers, schedulers,
@@ -126,7 +153,8 @@ class Stateful {
 
   TrainingState state_dict() const;
 
-  /// Throws ValueError that names every missing, unexpected, misshapen and invalid entry, without changes:
+  /// Throws ValueError that names every missing, unexpected, misshapen and invalid entry, or std::bad_alloc,
+  /// without changes:
   /// "load_state_dict: 'state.0.exp_avg' must have shape (4, 4), got (4, 8); 'momentum' is unexpected".
   void load_state_dict(const TrainingState& state);
 

@@ -10,8 +10,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -137,8 +138,7 @@ class Pool {
   void start_workers(std::size_t wanted) {
     try {
       for (; workers_ < wanted; ++workers_) std::thread(&Pool::serve, this, workers_ + 1).detach();
-    } catch (
-        const std::system_error&) {  // the system gives no more threads: those that there are do the work
+    } catch (const std::exception&) {  // no more threads or no memory for them: those that there are do it
     }
   }
 
@@ -212,10 +212,14 @@ class Pool {
   std::size_t workers_ = 0;
 };
 
-/// Never destroyed: its threads sleep in it until the process ends.
-Pool& pool() {
-  static Pool* const instance = new Pool;
-  return *instance;
+/// Never destroyed: its threads sleep in it until the process ends. Null without memory for it.
+Pool* pool() {
+  static std::atomic<Pool*> instance{nullptr};
+  Pool* made = instance.load(std::memory_order_acquire);
+  if (made != nullptr) return made;
+  std::unique_ptr<Pool> fresh(new (std::nothrow) Pool);
+  if (instance.compare_exchange_strong(made, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
+  return made;
 }
 
 }  // namespace
@@ -228,7 +232,10 @@ std::size_t available_threads() { return inside_task ? 1 : thread_count(); }
 
 void run_parallel(std::size_t count, std::size_t workers, Helpers who, Task task, const void* context) {
   const bool alone = count < 2 || workers < 2 || inside_task;
-  if (!alone && pool().run(count, workers, who, task, context)) return;
+  if (!alone) {
+    Pool* const threads = pool();
+    if (threads != nullptr && threads->run(count, workers, who, task, context)) return;
+  }
   for (std::size_t item = 0; item < count; ++item) task(context, item, 0);
 }
 

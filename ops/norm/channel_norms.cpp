@@ -86,11 +86,20 @@ Variable<T> by_running_statistics(const Variable<T>& x, const Variable<T>& mean,
   return scaled_and_shifted(x - by_channel(mean, x), scale, bias);
 }
 
-/// running = (1 - momentum) running + momentum current.
+/// (1 - momentum) running + momentum current
 template <class T>
-void update(const Variable<T>& running, const Array<T>& current, double momentum) {
+Array<T> moved(const Variable<T>& running, const Array<T>& current, double momentum) {
   const T share = static_cast<T>(momentum);
-  running.assign(running.value() * (1 - share) + current * share);
+  return running.value() * (1 - share) + current * share;
+}
+
+/// Sets those of a layer that has some, once nothing can throw any more.
+template <class T>
+void set_statistics(const Variable<T>& running_mean, const Array<T>& mean, const Variable<T>& running_var,
+                    const Array<T>& variance) {
+  if (!running_mean.defined() || !same_shape(running_mean.shape(), mean.shape())) return;
+  running_mean.assign(mean);
+  running_var.assign(variance);
 }
 
 template <class T>
@@ -123,12 +132,13 @@ Variable<T> by_own_statistics(const Variable<T>& x, const Channels& c, const Var
   Variable<T> variance = detail::empty<T>(Shape{c.channels});
   kernels::batch_norm<T>(kernel_input(c, x, weight, bias), static_cast<T>(options.eps),
                          {detail::data(mean), detail::data(rstd)}, detail::data(variance), detail::data(y));
+  Array<T> new_mean, new_var;
   if (running_mean.defined() && x.size() > 0) {
     const T count = static_cast<T>(c.batch * c.size);
-    update(running_mean, mean.value(), options.momentum);
-    update(running_var, Array<T>(variance.value() * (count / (count - 1))), options.momentum);
+    new_mean = moved(running_mean, mean.value(), options.momentum);
+    new_var = moved(running_var, Array<T>(variance.value() * (count / (count - 1))), options.momentum);
   }
-  return fused<T>(
+  Variable<T> result = fused<T>(
       ops::batch_norm, std::move(y), Inputs(x, weight, Unread(bias)), Attributes(options.eps),
       Saved(mean, rstd),
       [c, eps = options.eps](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
@@ -144,6 +154,8 @@ Variable<T> by_own_statistics(const Variable<T>& x, const Channels& c, const Var
             {detail::data_if_needed(dx), detail::data_if_needed(dweight), detail::data_if_needed(dbias)});
         return grads;
       });
+  set_statistics(running_mean, new_mean, running_var, new_var);
+  return result;
 }
 
 /// By the statistics of each group of channels of each sample.
@@ -216,13 +228,16 @@ Variable<T> instance_norm(const Variable<T>& x, const Variable<T>& running_mean,
   if (!options.use_input_stats)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);
   if (c.size == 1) fail_on_one_element("instance_norm", x.shape());
+  Array<T> new_mean, new_var;
   if (running_mean.defined() && x.size() > 0) {
     const detail::Unwatched parts;
     const Variable<T> samples = reshape(x.detach(), {c.batch, c.channels, c.size});
-    update(running_mean, mean(samples, {0, 2}).value(), options.momentum);
-    update(running_var, mean(var(samples, 2), 0).value(), options.momentum);
+    new_mean = moved(running_mean, mean(samples, {0, 2}).value(), options.momentum);
+    new_var = moved(running_var, mean(var(samples, 2), 0).value(), options.momentum);
   }
-  return by_groups(x, c, std::max<std::size_t>(c.channels, 1), weight, bias, options.eps);
+  Variable<T> y = by_groups(x, c, std::max<std::size_t>(c.channels, 1), weight, bias, options.eps);
+  set_statistics(running_mean, new_mean, running_var, new_var);
+  return y;
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                \

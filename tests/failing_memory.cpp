@@ -1,0 +1,49 @@
+#include "failing_memory.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+struct Plan {
+  bool active, for_good, failed;
+  std::size_t left;  // allocations that succeed
+};
+constinit thread_local Plan plan{};
+
+bool fails() noexcept {
+  if (!plan.active) return false;
+  if (plan.left > 0) {
+    --plan.left;
+    return false;
+  }
+  plan.failed = true;
+  plan.active = plan.for_good;
+  return true;
+}
+
+void* allocated(std::size_t bytes, std::size_t alignment) {
+  const std::size_t whole = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
+  void* const block = fails() ? nullptr : std::aligned_alloc(alignment, whole);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocated(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
+
+namespace xgrad_tests {
+
+FailingMemory::FailingMemory(std::size_t after, bool for_good) { plan = {true, for_good, false, after}; }
+FailingMemory::~FailingMemory() { plan.active = false; }
+bool FailingMemory::failed() const { return plan.failed; }
+
+}  // namespace xgrad_tests

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+namespace xgrad_tests {
+
+/// Lets an allocation of this thread throw std::bad_alloc: the one after so many more. Only in programs that
+/// are linked with failing_memory.cpp.
+class FailingMemory {
+ public:
+  explicit FailingMemory(std::size_t after, bool for_good = false);
+  ~FailingMemory();
+  FailingMemory(const FailingMemory&) = delete;
+  FailingMemory& operator=(const FailingMemory&) = delete;
+
+  /// Whether an allocation has failed.
+  bool failed() const;
+};
+
+}  // namespace xgrad_tests

@@ -1,0 +1,221 @@
+#include "../failing_memory.hpp"
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/base/pool.hpp>
+#include <xgrad/base/random.hpp>
+#include <xgrad/models/channel_norms.hpp>
+#include <xgrad/ops/pointwise/arithmetic.hpp>
+#include <xgrad/ops/reduce/reductions.hpp>
+#include <xgrad/train/adagrad.hpp>
+#include <xgrad/train/adam.hpp>
+#include <xgrad/train/data.hpp>
+#include <xgrad/train/lbfgs.hpp>
+#include <xgrad/train/moving_average.hpp>
+#include <xgrad/train/muon.hpp>
+#include <xgrad/train/rmsprop.hpp>
+#include <xgrad/train/sgd.hpp>
+
+// Every allocation of a call fails in turn, once and from there on. The call throws std::bad_alloc and has
+// changed nothing; the same call gives the same afterwards.
+
+namespace failing_memory_test {
+
+using xgrad::Array, xgrad::Optimizer, xgrad::TrainingState, xgrad::Variable;
+using xgrad_tests::FailingMemory;
+using Parameters = std::vector<Variable<float>>;
+
+/// What a call may change, as something that can be compared, and the call.
+struct Case {
+  std::function<TrainingState()> state;
+  std::function<void()> call;
+};
+
+void expect_all_or_nothing(const std::function<Case()>& make) {
+  xgrad::set_cache_limit(0);  // every allocation is the system's
+  xgrad::empty_cache();
+  const Case reference = make();
+  reference.call();
+  const TrainingState wanted = reference.state();
+  for (const bool for_good : {false, true}) {
+    bool failed = true;
+    for (std::size_t n = 0; failed; ++n) {
+      ASSERT_LT(n, 20000U);
+      const Case tried = make();
+      const TrainingState before = tried.state();
+      bool thrown = false;
+      {
+        const FailingMemory memory(n, for_good);
+        try {
+          tried.call();
+        } catch (const std::bad_alloc&) {
+          thrown = true;
+        }
+        failed = memory.failed();
+      }
+      if (thrown) {
+        ASSERT_TRUE(failed);
+        ASSERT_EQ(tried.state(), before) << "allocation " << n << (for_good ? " and all after it" : "");
+        tried.call();
+      }
+      ASSERT_EQ(tried.state(), wanted) << "allocation " << n << (for_good ? " and all after it" : "");
+    }
+    EXPECT_FALSE(failed);
+  }
+  xgrad::set_cache_limit(std::size_t{1} << 30);
+}
+
+Parameters parameters() {
+  return {Variable<float>(Array<float>{{1, -2, 3}, {0.5f, 4, 1}}, true),
+          Variable<float>(Array<float>{{2, 1}, {-1, 3}}, true),
+          Variable<float>(Array<float>{{1, 2}, {3, 4}, {-5, 6}}, true)};
+}
+
+Variable<float> loss_of(const Parameters& all) {
+  Variable<float> loss(0.0f);
+  for (const Variable<float>& one : all) loss = loss + sum(one * one * one);
+  return loss;
+}
+
+void differentiate(const Parameters& all) {
+  for (const Variable<float>& one : all) one.zero_grad();
+  loss_of(all).backward();
+}
+
+struct Kind {
+  const char* name;
+  std::function<std::shared_ptr<Optimizer<float>>(const Parameters&)> make;
+};
+
+template <class O, class Options>
+Kind kind(const char* name, const Options& options) {
+  return {name, [options](const Parameters& all) { return std::make_shared<O>(all, options); }};
+}
+
+std::vector<Kind> kinds() {
+  return {kind<xgrad::SGD<float>>("SGD", xgrad::SGDOptions{.lr = 0.01}),
+          kind<xgrad::SGD<float>>("SGD with momentum",
+                                  xgrad::SGDOptions{.lr = 0.01, .momentum = 0.9, .dampening = 0.5}),
+          kind<xgrad::Adagrad<float>>("Adagrad", xgrad::AdagradOptions{.lr_decay = 0.1}),
+          kind<xgrad::RMSprop<float>>("RMSprop", xgrad::RMSpropOptions{}),
+          kind<xgrad::RMSprop<float>>("RMSprop, centered, with momentum",
+                                      xgrad::RMSpropOptions{.momentum = 0.9, .centered = true}),
+          kind<xgrad::Adam<float>>("Adam", xgrad::AdamOptions{}),
+          kind<xgrad::Adam<float>>("Adam with amsgrad", xgrad::AdamOptions{.amsgrad = true}),
+          kind<xgrad::AdamW<float>>("AdamW", xgrad::AdamWOptions{}),
+          kind<xgrad::NAdam<float>>("NAdam", xgrad::NAdamOptions{}),
+          kind<xgrad::RAdam<float>>("RAdam", xgrad::RAdamOptions{}),
+          kind<xgrad::Muon<float>>("Muon", xgrad::MuonOptions{})};
+}
+
+TrainingState state_of(const xgrad::Stateful& object, const Parameters& all) {
+  TrainingState state = object.state_dict();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    state.floats["parameter." + std::to_string(i)] = all[i].value();
+  return state;
+}
+
+TEST(FailingMemoryTest, AStepOfAnyOptimizerIsWholeOrChangesNothing) {
+  for (const Kind& kind : kinds()) {
+    for (const int steps_before : {0, 2}) {
+      SCOPED_TRACE(std::string(kind.name) + " after " + std::to_string(steps_before));
+      expect_all_or_nothing([&] {
+        const Parameters all = parameters();
+        const std::shared_ptr<Optimizer<float>> optimizer = kind.make(all);
+        for (int i = 0; i < steps_before; ++i) {
+          differentiate(all);
+          optimizer->step();
+        }
+        differentiate(all);
+        return Case{[=] { return state_of(*optimizer, all); }, [=] { optimizer->step(); }};
+      });
+    }
+  }
+}
+
+TEST(FailingMemoryTest, AStepOfLBFGSIsWholeOrChangesNothing) {
+  for (const xgrad::LineSearch search : {xgrad::LineSearch::none, xgrad::LineSearch::strong_wolfe}) {
+    for (const int steps_before : {0, 1}) {
+      expect_all_or_nothing([=] {
+        const Parameters all = parameters();
+        const auto optimizer = std::make_shared<xgrad::LBFGS<float>>(
+            all, xgrad::LBFGSOptions{.lr = 0.1, .max_iter = 3, .history_size = 2, .line_search_fn = search});
+        const auto step = [=] {
+          optimizer->step([&] {
+            for (const Variable<float>& one : all) one.zero_grad();
+            Variable<float> loss(0.0f);
+            for (const Variable<float>& one : all) loss = loss + sum(one * one);
+            loss.backward();
+            return loss;
+          });
+        };
+        for (int i = 0; i < steps_before; ++i) step();
+        return Case{[=] { return state_of(*optimizer, all); }, step};
+      });
+    }
+  }
+}
+
+TEST(FailingMemoryTest, AStateIsLoadedWhollyOrNotAtAll) {
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    const auto trained = [&](int steps) {
+      const Parameters all = parameters();
+      const std::shared_ptr<Optimizer<float>> optimizer = kind.make(all);
+      for (int i = 0; i < steps; ++i) {
+        differentiate(all);
+        optimizer->step();
+      }
+      return optimizer;
+    };
+    const TrainingState saved = trained(3)->state_dict();
+    expect_all_or_nothing([&] {
+      const std::shared_ptr<Optimizer<float>> optimizer = trained(1);
+      return Case{[=] { return optimizer->state_dict(); }, [=] { optimizer->load_state_dict(saved); }};
+    });
+  }
+}
+
+TEST(FailingMemoryTest, ABatchIsDrawnOrTheGeneratorStays) {
+  expect_all_or_nothing([] {
+    xgrad::manual_seed(3);
+    const auto sampler = std::make_shared<xgrad::BatchSampler>(std::vector<std::size_t>{3, 1, 2, 5, 4},
+                                                               xgrad::BatchSamplerOptions{.batch_size = 2});
+    return Case{[=] {
+                  TrainingState state = sampler->state_dict();
+                  xgrad::Generator next = xgrad::default_generator();
+                  state.numbers["random"] = next.uniform<double>();
+                  return state;
+                },
+                [=] { sampler->next(); }};
+  });
+}
+
+TEST(FailingMemoryTest, RunningStatisticsChangeWithTheResultOnly) {
+  expect_all_or_nothing([] {
+    const auto norm = std::make_shared<xgrad::BatchNorm1d<float>>(2);
+    const Variable<float> x(Array<float>{{1, 2}, {3, 5}, {-1, 4}}, true);
+    return Case{[=] {
+                  TrainingState state;
+                  state.floats = norm->state_dict();
+                  return state;
+                },
+                [=] { (*norm)(x); }};
+  });
+}
+
+TEST(FailingMemoryTest, AnAverageIsUpdatedWhollyOrNotAtAll) {
+  expect_all_or_nothing([] {
+    const auto norm = std::make_shared<xgrad::BatchNorm1d<float>>(2);
+    const auto average = std::make_shared<xgrad::ExponentialMovingAverage<float>>(*norm, 0.9);
+    return Case{[=] { return average->state_dict(); }, [=] { average->update(); }};
+  });
+}
+
+}  // namespace failing_memory_test
