@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
@@ -236,7 +237,6 @@ struct Close {
 template <class Z>
 using Handle = std::unique_ptr<Z, Close>;
 
-/// libzip's description of an error.
 class ZipError {
  public:
   ZipError() { zip_error_init(&error_); }
@@ -244,11 +244,18 @@ class ZipError {
   ZipError& operator=(const ZipError&) = delete;
   ~ZipError() { zip_error_fini(&error_); }
   zip_error_t* get() { return &error_; }
-  std::string text() { return zip_error_strerror(&error_); }
 
  private:
   zip_error_t error_;
 };
+
+/// libzip's description of an error. Throws std::bad_alloc where it had no memory, of which it may tell
+/// nothing.
+std::string text_of_error(zip_error_t* error) {
+  const int code = zip_error_code_zip(error);
+  if (code == ZIP_ER_MEMORY || code == ZIP_ER_OK) throw std::bad_alloc();
+  return zip_error_strerror(error);
+}
 
 [[noreturn]] void fail_to_unzip(const std::string& file, const std::string& why) {
   detail::fail<FileError>(file, ": must be a whole zip archive: ", why);
@@ -262,7 +269,7 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
   constexpr zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   zip_stat_t status;
   if (zip_stat_index(archive, index, 0, &status) != 0 || (status.valid & wanted) != wanted)
-    fail_to_unzip(file, zip_strerror(archive));
+    fail_to_unzip(file, text_of_error(zip_get_error(archive)));
   if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE)
     detail::fail<FileError>(file, ": must be stored or deflated, got compression method ",
                             status.comp_method);
@@ -272,13 +279,13 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
   packed_left -= status.comp_size;
 
   const Handle<zip_file_t> entry(zip_fopen_index(archive, index, 0));
-  if (!entry) fail_to_unzip(file, zip_strerror(archive));
+  if (!entry) fail_to_unzip(file, text_of_error(zip_get_error(archive)));
   // One byte more than the entry has: libzip compares the checksum when reading reaches the end.
   std::vector<std::byte> bytes(status.size + 1);
   std::size_t done = 0;
   while (done < bytes.size()) {
     const zip_int64_t count = zip_fread(entry.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0) fail_to_unzip(file, zip_file_strerror(entry.get()));
+    if (count < 0) fail_to_unzip(file, text_of_error(zip_file_get_error(entry.get())));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -297,9 +304,9 @@ NpzFile::NpzFile(const std::string& path) {
   ZipError error;
   Handle<zip_source_t> source(
       zip_source_buffer_create(file.bytes().data(), file.bytes().size(), 0, error.get()));
-  if (!source) fail_to_unzip(path, error.text());
+  if (!source) fail_to_unzip(path, text_of_error(error.get()));
   const Handle<zip_t> archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
-  if (!archive) fail_to_unzip(path, error.text());
+  if (!archive) fail_to_unzip(path, text_of_error(error.get()));
   static_cast<void>(source.release());  // the archive owns it now
 
   std::size_t packed_left = file.bytes().size();
@@ -307,7 +314,7 @@ NpzFile::NpzFile(const std::string& path) {
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
     const char* const entry_name = zip_get_name(archive.get(), index, 0);
-    if (!entry_name) fail_to_unzip(path, zip_strerror(archive.get()));
+    if (!entry_name) fail_to_unzip(path, text_of_error(zip_get_error(archive.get())));
     std::string name = entry_name;
     const std::string where = path + ": entry " + in_quotes(name);
     if (!name.ends_with(".npy")) detail::fail<FileError>(where, ": must be an npy file");
@@ -402,18 +409,18 @@ void save_npz(const StateDict<T>& arrays, const std::string& path) {
       detail::fail<ValueError>("save_npz: a name must have no zero byte, got ", in_quotes(name));
   }
   AtomicFile file(path);
-  const auto check = [&](bool done, const char* why) {
-    if (!done) detail::fail<FileError>(path, ": cannot be written: ", why);
+  const auto check = [&](bool done, zip_error_t* error) {
+    if (!done) detail::fail<FileError>(path, ": cannot be written: ", text_of_error(error));
   };
 
   // libzip cannot write to an open file, so it packs into memory.
   ZipError error;
   const Handle<zip_source_t> packed(zip_source_buffer_create(nullptr, 0, 0, error.get()));
-  check(packed != nullptr, error.text().c_str());
+  check(packed != nullptr, error.get());
   zip_source_keep(packed.get());
   Handle<zip_t> archive(zip_open_from_source(packed.get(), ZIP_TRUNCATE, error.get()));
   if (!archive) zip_source_free(packed.get());
-  check(archive != nullptr, error.text().c_str());
+  check(archive != nullptr, error.get());
   std::vector<std::string> headers;
   headers.reserve(arrays.size());  // libzip reads them when the archive is closed
   for (const auto& [name, array] : arrays) {
@@ -423,26 +430,26 @@ void save_npz(const StateDict<T>& arrays, const std::string& path) {
         {reinterpret_cast<zip_uint8_t*>(const_cast<char*>(header.data())), header.size()},
         {reinterpret_cast<zip_uint8_t*>(const_cast<std::byte*>(data.data())), data.size()}};
     Handle<zip_source_t> content(zip_source_buffer_fragment(archive.get(), parts, data.empty() ? 1 : 2, 0));
-    check(content != nullptr, zip_strerror(archive.get()));
+    check(content != nullptr, zip_get_error(archive.get()));
     const zip_int64_t index =
         zip_file_add(archive.get(), (name + ".npy").c_str(), content.get(), ZIP_FL_ENC_UTF_8);
-    check(index >= 0, zip_strerror(archive.get()));
+    check(index >= 0, zip_get_error(archive.get()));
     static_cast<void>(content.release());  // the archive owns it now
     constexpr zip_uint16_t first_of_1980 = 0x21;
     const auto entry = static_cast<zip_uint64_t>(index);
     check(zip_set_file_compression(archive.get(), entry, ZIP_CM_STORE, 0) == 0 &&
               zip_file_set_dostime(archive.get(), entry, 0, first_of_1980, 0) == 0,
-          zip_strerror(archive.get()));
+          zip_get_error(archive.get()));
   }
-  check(zip_close(archive.get()) == 0, zip_strerror(archive.get()));
+  check(zip_close(archive.get()) == 0, zip_get_error(archive.get()));
   static_cast<void>(archive.release());  // zip_close has freed it
 
-  check(zip_source_open(packed.get()) == 0, zip_error_strerror(zip_source_error(packed.get())));
+  check(zip_source_open(packed.get()) == 0, zip_source_error(packed.get()));
   std::vector<std::byte> piece(1 << 20);
   zip_int64_t count;
   while ((count = zip_source_read(packed.get(), piece.data(), piece.size())) > 0)
     file.write(std::span(piece).first(static_cast<std::size_t>(count)));
-  check(count == 0, zip_error_strerror(zip_source_error(packed.get())));
+  check(count == 0, zip_source_error(packed.get()));
   zip_source_close(packed.get());
   file.commit();
 }

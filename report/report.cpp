@@ -191,6 +191,8 @@ void Report::note(std::string text) { impl_->notes.push_back(std::move(text)); }
 
 void Report::point(const std::string& curve, std::size_t step, double value) {
   detail::Curve& points = Impl::entry(impl_->curves, curve);
+  if (step > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    detail::fail<ValueError>("Report: a step must be below 2^63, got ", step, " in ", curve);
   const auto number = static_cast<std::int64_t>(step);
   if (!points.steps.empty() && points.steps.back() >= number) {
     detail::fail<ValueError>("Report: the steps of a curve must ascend, got ", number, " after ",

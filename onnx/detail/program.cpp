@@ -409,8 +409,6 @@ std::vector<Value<T>> Program<T>::run(const std::vector<const Value<T>*>& inputs
       fail<ValueError>(step.name, ": its result does not fit into memory");
     } catch (const std::logic_error&) {
       rethrow_with(step.name);
-    } catch (const std::bad_alloc&) {
-      fail<ValueError>(step.name, ": its result does not fit into memory");
     }
     for (const std::size_t slot : step.done) {
       count -= element_count(shape_of<T>(*values[slot]));
