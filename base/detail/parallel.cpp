@@ -16,20 +16,22 @@
 #include <thread>
 #include <utility>
 
+#include "cpu_quota.hpp"
 #include "product_precision.hpp"
 
 namespace xgrad::kernels {
 namespace {
 
-/// The processors that this process may run on: std::thread::hardware_concurrency() counts all of the
-/// machine.
+/// The processors that this process may run on, at most those of its CPU quota:
+/// std::thread::hardware_concurrency() counts all of the machine.
 std::size_t allowed_processors() {
 #if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
   return 1;  // no thread can be started
 #elif defined(__linux__)
+  const std::size_t quota = detail::cpu_quota("").value_or(most_threads);
   cpu_set_t allowed;
   if (sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0)
-    return static_cast<std::size_t>(CPU_COUNT(&allowed));
+    return std::min(static_cast<std::size_t>(CPU_COUNT(&allowed)), quota);
 #endif
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_threads);
 }
