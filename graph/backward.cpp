@@ -35,8 +35,8 @@ class BackwardPass {
   }
 
   ~BackwardPass() {
-    for (const Entry& entry : heap_) take_pending(*entry.node);
-    for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
+    for (const Entry& entry : heap_) static_cast<void>(take_pending(*entry.node));
+    for (const Ref<Node<T>>& leaf : leaves_) static_cast<void>(take_pending(*leaf));
     for (Outer& outer : outer_) outer.put_back();
   }
   BackwardPass(const BackwardPass&) = delete;

@@ -35,7 +35,7 @@ struct Access;
 /// operations are recorded if grad_enabled() and an input requires a gradient. Several threads may read the
 /// same handles; concurrent backward passes must not share nodes, neither leaves nor results.
 template <Real T = float>
-class Variable {
+class [[nodiscard]] Variable {
  public:
   using value_type = T;
 

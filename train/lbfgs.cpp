@@ -159,7 +159,7 @@ void LBFGS<T>::step() {
 }
 
 template <class T>
-Variable<T> LBFGS<T>::step(const Closure& closure) {
+T LBFGS<T>::step(const Closure& closure) {
   const Array<T> values = gathered(false);
   State before = state_;
   try {
@@ -172,10 +172,10 @@ Variable<T> LBFGS<T>::step(const Closure& closure) {
 }
 
 template <class T>
-Variable<T> LBFGS<T>::search(const Closure& closure) {
+T LBFGS<T>::search(const Closure& closure) {
   const std::size_t calls_before = state_.evaluations;
-  const Variable<T> first = evaluate(closure);
-  double loss = first.item();
+  const T first = evaluate(closure).item();
+  double loss = first;
   Array<T> gradient = gathered(true);
   if (largest_size(gradient) <= options_.tolerance_grad) return first;
 

@@ -53,10 +53,10 @@ class LBFGS : public Optimizer<T> {
 
   explicit LBFGS(const std::vector<Variable<T>>& parameters, LBFGSOptions options = {});
 
-  /// Returns the loss at the start of the step. Throws ShapeError unless the closure returns one number. A
+  /// Returns the value of the loss at the start of the step. Throws ShapeError unless the closure returns one number. A
   /// step that throws, or whose closure does, has changed no parameter and no state; the gradients are those
   /// that the closure left.
-  Variable<T> step(const Closure& closure);
+  T step(const Closure& closure);
 
  private:
   /// A change of the parameters, and the resulting change of the gradient.
@@ -80,7 +80,7 @@ class LBFGS : public Optimizer<T> {
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  Variable<T> search(const Closure& closure);
+  T search(const Closure& closure);
   Variable<T> evaluate(const Closure& closure);
   Array<T> gathered(bool gradients) const;
   void place(const Array<T>& values) const;

@@ -126,8 +126,8 @@ void attend_in_cache(const Variable<T>& x, const std::array<const Projection<T>*
     project(detail::data(x) + first * parts.in, projections, some, qkv);
     for (std::size_t k = borders[i]; k < borders[i + 1]; ++k) {
       const auto [queries, keys, values] = some.of<const T>(qkv, blocks[k].row - first);
-      detail::attention_forward<T>(*blocks[k].plan, {queries, keys, values}, mask_bias, false,
-                                   y + blocks[k].row * out_width);
+      static_cast<void>(detail::attention_forward<T>(*blocks[k].plan, {queries, keys, values}, mask_bias,
+                                                     false, y + blocks[k].row * out_width));
     }
   });
 }
