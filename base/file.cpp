@@ -19,12 +19,25 @@
 #include <string_view>
 #include <system_error>
 
+#include "detail/retried.hpp"
 #include "error.hpp"
 
 namespace xgrad {
 namespace {
 
 std::string error_text(int error) { return std::system_category().message(error); }
+
+int open_file(const std::string& path, int flags, mode_t mode = 0) {
+  return detail::retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+}
+
+int try_to_lock(int file) {
+  return detail::retried([&] { return ::flock(file, LOCK_EX | LOCK_NB); });
+}
+
+int flush_to_disk(int file) {
+  return detail::retried([&] { return ::fsync(file); });
+}
 
 [[noreturn]] void fail_to_read(const std::string& path, int error) {
   detail::fail<FileError>(path, ": cannot be read: ", error_text(error));
@@ -33,7 +46,7 @@ std::string error_text(int error) { return std::system_category().message(error)
 /// An open file or folder.
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC)) {}
+  Descriptor(const std::string& path, int flags) : number_(open_file(path, flags)) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
@@ -92,7 +105,7 @@ bool is_temporary_name(std::string_view name) {
 void remove_if_stale(const std::string& path, bool of_this_boot) {
   const Descriptor file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);  // NFS locks only what can be written
   struct stat opened, named;
-  if (file.number() < 0 || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
+  if (file.number() < 0 || try_to_lock(file.number()) != 0) return;
   if (::fstat(file.number(), &opened) != 0 || !S_ISREG(opened.st_mode)) return;
   // On another machine, or before this one was started again: without shared locks only its age tells.
   if (!of_this_boot && std::time(nullptr) - opened.st_mtime < seconds_per_day) return;
@@ -115,7 +128,7 @@ void remove_stale_files(const std::string& folder) {
   struct Close {
     void operator()(DIR* listing) const { ::closedir(listing); }
   };
-  const std::unique_ptr<DIR, Close> listing(::opendir(folder.c_str()));
+  const std::unique_ptr<DIR, Close> listing(detail::retried([&] { return ::opendir(folder.c_str()); }));
   if (!listing) return;
   while (const dirent* const entry = ::readdir(listing.get())) {
     const std::string name = entry->d_name;
@@ -186,13 +199,13 @@ void AtomicFile::open_temporary() {
   for (;;) {
     temporary_ =
         (std::filesystem::path(folder_of(target_)) / (first_part + "-" + std::to_string(count++))).string();
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail(errno);
     // Another process may have found it before it was locked, and may be removing it. A file system without
     // locks is no reason not to save.
     struct stat status;
-    const bool taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool taken = try_to_lock(descriptor_) != 0 && errno == EWOULDBLOCK;
     if (!taken && ::lstat(temporary_.c_str(), &status) == 0) return;
     ::close(descriptor_);
   }
@@ -212,8 +225,8 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::overwrite(std::size_t begin, std::span<const std::byte> bytes) {
   const detail::SizeLimitIsAnError guard;
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(begin));
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = detail::retried(
+        [&] { return ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(begin)); });
     if (written < 0) fail(errno);
     begin += static_cast<std::size_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -221,7 +234,7 @@ void AtomicFile::overwrite(std::size_t begin, std::span<const std::byte> bytes) 
 }
 
 void AtomicFile::cut(std::size_t size) {
-  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) fail(errno);
+  if (detail::retried([&] { return ::ftruncate(descriptor_, static_cast<off_t>(size)); }) != 0) fail(errno);
   size_ = size;
 }
 
@@ -233,13 +246,13 @@ void AtomicFile::commit_as(const std::string& path) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  if (flush_to_disk(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(descriptor_);
   descriptor_ = -1;
   const Descriptor folder(folder_of(target_), O_RDONLY | O_DIRECTORY);
   // The file is in place. Not every file system can flush a folder, and not every folder can be opened, so
   // only a failing disk is an error.
-  if (folder.number() >= 0 && ::fsync(folder.number()) != 0 && errno == EIO) fail(errno);
+  if (folder.number() >= 0 && flush_to_disk(folder.number()) != 0 && errno == EIO) fail(errno);
 }
 
 void AtomicFile::fail(int error) const {
@@ -260,9 +273,9 @@ FileLock::FileLock(const std::string& path) {
   constexpr int most_tries = 100;  // not every file system has numbers of files that stay
   for (int tries = 0; tries < most_tries; ++tries) {
     if (descriptor_ >= 0) ::close(descriptor_);
-    descriptor_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    descriptor_ = open_file(lock_path_, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) detail::fail<FileError>(path, ": cannot be locked: ", error_text(errno));
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
+    if (try_to_lock(descriptor_) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
     if (::fstat(descriptor_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_size != 0)
       refuse("cannot be locked: " + lock_path_ + " is not a lock");
     // Its last holder may have removed it between the two calls.

@@ -18,6 +18,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include <xgrad/base/detail/retried.hpp>
+
 #include "interruption.hpp"
 
 namespace apps {
@@ -151,7 +153,8 @@ int detail::run_program(const char* name, int (*call)(void* body), void* body) {
   constexpr std::array how{O_WRONLY, O_RDONLY, O_RDWR};
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      static_cast<void>(::open("/dev/null", how.at(static_cast<std::size_t>(stream))));
+      static_cast<void>(xgrad::detail::retried(
+          [&] { return ::open("/dev/null", how.at(static_cast<std::size_t>(stream))); }));
   }
   const OutputFile output;
   int exit_code = 1;

@@ -3,12 +3,14 @@
 // program; they do what they always do, but while a test watches them.
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdarg>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -20,6 +22,8 @@
 #include <xgrad/base/file.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/train/detail/metrics_log.hpp>
+#include <xgrad/train/trainer.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "expect_error.hpp"
@@ -34,8 +38,9 @@ using xgrad_tests::message_of, xgrad_tests::read_bytes, xgrad_tests::TemporaryFo
 struct Watch {
   std::vector<std::string> calls = {};
   int error_of_file = 0, error_of_rename = 0, error_of_folder = 0;
-  std::size_t longest_write = 0;  ///< bytes that a write takes at most; 0: any number
-  std::size_t interrupted_writes = 0;
+  std::size_t longest_write = 0;         ///< bytes that a write takes at most; 0: any number
+  bool interrupts = false;               ///< every second call fails with EINTR, from the first on
+  std::size_t interruptions = 0;         ///< those that have been
   std::optional<std::size_t> size = {};  ///< bytes of a file that the disk takes
 };
 
@@ -46,9 +51,47 @@ int failed(int error) {
   return -1;
 }
 
+bool interrupted() {
+  static bool last = false;
+  last = watch != nullptr && watch->interrupts && !last;
+  if (last) {
+    ++watch->interruptions;
+    errno = EINTR;
+  }
+  return last;
+}
+
 }  // namespace
 
+extern "C" int open(const char* path, int flags, ...) {
+  if (interrupted()) return -1;
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+  }
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+extern "C" int flock(int file, int operation) noexcept {
+  if (interrupted()) return -1;
+  return static_cast<int>(syscall(SYS_flock, file, operation));
+}
+
+extern "C" int ftruncate(int file, off_t size) noexcept {
+  if (interrupted()) return -1;
+  return static_cast<int>(syscall(SYS_ftruncate, file, size));
+}
+
+extern "C" ssize_t write(int file, const void* bytes, size_t count) {
+  if (interrupted()) return -1;
+  return syscall(SYS_write, file, bytes, count);
+}
+
 extern "C" int fsync(int file) {
+  if (interrupted()) return -1;
   if (watch != nullptr) {
     struct stat status;
     fstat(file, &status);
@@ -69,11 +112,8 @@ extern "C" int rename(const char* from, const char* to) noexcept {
 }
 
 extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t begin) {
+  if (interrupted()) return -1;
   if (watch != nullptr) {
-    if (watch->interrupted_writes > 0) {
-      --watch->interrupted_writes;
-      return failed(EINTR);
-    }
     if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
     const auto first = static_cast<std::size_t>(begin);
     if (watch->size && first >= *watch->size) return failed(ENOSPC);
@@ -142,6 +182,39 @@ TEST(DurableFilesTest, EveryKindOfFileIsFlushedThenNamedThenItsFolderFlushed) {
   }
 }
 
+TEST(DurableFilesTest, ASignalInterruptsNoCall) {
+  const TemporaryFolder temporary;
+  const std::string path = std::filesystem::canonical(temporary.path("")) / "file";
+  const std::string text = "one";
+  Watch what{.interrupts = true};
+  watched(what, [&] {
+    const xgrad::FileLock lock(path);
+    xgrad::AtomicFile file(path);
+    file.write(std::as_bytes(std::span(std::string_view("one two"))));
+    file.cut(text.size());
+    file.commit();
+    const xgrad::MappedFile mapped(path);
+    EXPECT_EQ(mapped.bytes().size(), text.size());
+  });
+  EXPECT_EQ(read_bytes(path), text);
+  EXPECT_EQ(what.calls, safe_calls(path, text.size()));
+  // open and flock of the lock and of the temporary file, pwrite, ftruncate, fsync, open and fsync of the
+  // folder, open of the mapped file
+  EXPECT_EQ(what.interruptions, 10u);
+}
+
+TEST(DurableFilesTest, ASignalInterruptsNoMetrics) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("metrics");
+  Watch what{.interrupts = true};
+  watched(what, [&] {
+    xgrad::detail::MetricsLog log(path, 0);
+    log.flush();
+  });
+  EXPECT_TRUE(read_bytes(path).ends_with("}\n"));
+  EXPECT_EQ(what.interruptions, 3u) << "flock, ftruncate and write";
+}
+
 TEST(DurableFilesTest, ANameWithoutAFolderIsInTheCurrentOne) {
   const TemporaryFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
@@ -188,13 +261,13 @@ TEST_F(FailingDisk, AFolderThatCannotBeFlushedIsAnErrorOnlyIfTheDiskFails) {
 }
 
 TEST_F(FailingDisk, WritesMayBeShortAndInterrupted) {
-  EXPECT_EQ(error_of({.longest_write = 7, .interrupted_writes = 3}), "no exception");
+  EXPECT_EQ(error_of({.longest_write = 7, .interrupts = true}), "no exception");
   EXPECT_EQ(xgrad::load_npy<float>(path_), array_);
 }
 
 TEST_F(FailingDisk, RowsBeforeTheDiskWasFullRemain) {
   const std::string part = folder_.path("part");
-  Watch what{.longest_write = 7, .interrupted_writes = 3, .size = 128 + 2 * 12 + 5};
+  Watch what{.longest_write = 7, .interrupts = true, .size = 128 + 2 * 12 + 5};
   watched(what, [&] {
     xgrad::NpyWriter<float> file(path_, {3});
     file.append({{1, 2, 3}});

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "../../base/detail/number_text.hpp"
+#include "../../base/detail/retried.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
 #include "../trainer.hpp"
@@ -65,7 +66,8 @@ MetricsLog::MetricsLog(const std::string& path, std::size_t first_step,
                        const std::map<std::string, std::string>& about, std::optional<std::uint64_t> seed)
     : path_(path) {
   if (path_.empty()) return;
-  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "ae" : "a+e"));  // cut only once it is locked
+  const char* const mode = first_step == 0 ? "ae" : "a+e";  // cut only once it is locked
+  file_.reset(retried([&] { return std::fopen(path_.c_str(), mode); }));
   if (!file_) fail(std::strerror(errno));
   if (lock_and_cut(first_step) == 0) lines_ = first_line(about, seed);
 }
@@ -75,10 +77,10 @@ std::size_t MetricsLog::lock_and_cut(std::size_t first_step) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return 0;
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail("another run writes it");
+  if (retried([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK)
+    fail("another run writes it");
   const std::size_t kept = first_step > 0 ? length_until(first_step) : 0;
-  if (std::ferror(file_.get()) != 0 || ::ftruncate(descriptor, static_cast<off_t>(kept)) != 0 ||
-      std::fseek(file_.get(), 0, SEEK_END) != 0)
+  if (retried([&] { return ::ftruncate(descriptor, static_cast<off_t>(kept)); }) != 0)
     fail(std::strerror(errno));
   return kept;
 }
@@ -89,7 +91,7 @@ std::size_t MetricsLog::length_until(std::size_t first_step) {
   std::size_t kept = 0;
   std::string line;
   bool empty = true;
-  for (int c; (c = std::fgetc(file_.get())) != EOF;) {
+  for (int c; (c = next_byte(file_.get())) != EOF;) {
     line += static_cast<char>(c);
     if (c != '\n') continue;
     const std::optional<std::size_t> step = step_of(line);
@@ -99,14 +101,12 @@ std::size_t MetricsLog::length_until(std::size_t first_step) {
     line.clear();
     empty = false;
   }
+  if (std::ferror(file_.get()) != 0) fail(std::strerror(errno));
   if (empty && !line.empty() && !step_of(line)) fail("it is not a training run's metrics");
   return kept;
 }
 
-void MetricsLog::Close::operator()(std::FILE* file) const {
-  const SizeLimitIsAnError guard;
-  std::fclose(file);
-}
+void MetricsLog::Close::operator()(std::FILE* file) const { std::fclose(file); }
 
 void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {
   if (!file_) return;
@@ -122,9 +122,15 @@ void MetricsLog::write(std::size_t step, const StepResult& result, double second
 void MetricsLog::write_lines() {
   if (!file_) return;
   const SizeLimitIsAnError guard;
-  const bool done = std::fwrite(lines_.data(), 1, lines_.size(), file_.get()) == lines_.size() &&
-                    std::fflush(file_.get()) == 0;
-  if (!done && error_ == 0) error_ = errno;
+  // Not by fwrite(), which may lose bytes when a signal interrupts it.
+  for (std::string_view left = lines_; !left.empty();) {
+    const ssize_t written = retried([&] { return ::write(::fileno(file_.get()), left.data(), left.size()); });
+    if (written < 0) {
+      if (error_ == 0) error_ = errno;
+      break;
+    }
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
   lines_.clear();
 }
 
