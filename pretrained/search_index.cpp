@@ -19,7 +19,8 @@ namespace {
 
 static_assert(sizeof(TextPlace) == 3 * sizeof(std::int64_t));
 
-constexpr const char* index_format = "xgrad search index 1";
+constexpr std::string_view any_format = "xgrad search index ";
+constexpr const char* index_format = "xgrad search index 2";
 
 std::string_view text_of_bytes(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -87,7 +88,8 @@ Metadata origin(std::string_view corpus, const SentenceEmbedder<T>& embedder, co
 
 /// What an index was not made of; empty if it is as it would be made.
 std::string changed_part(const Metadata& found, const Metadata& wanted) {
-  for (const auto& [key, what] : {std::pair{"type", "type"},
+  for (const auto& [key, what] : {std::pair{"format", "format"},
+                                  {"type", "type"},
                                   {"corpus", "corpus"},
                                   {"model", "model"},
                                   {"precision", "precision"},
@@ -98,27 +100,54 @@ std::string changed_part(const Metadata& found, const Metadata& wanted) {
   return "";
 }
 
-/// The metadata of a file that must be an index. Throws FileError.
+[[noreturn]] void fail_for_format(const std::string& path, const std::string& format) {
+  xgrad::detail::fail<FileError>(path, ": format must be ", xgrad::detail::in_quotes(index_format), ", got ",
+                                 xgrad::detail::in_quotes(format));
+}
+
+/// The metadata of a file that must be an index, of this format or another one. Throws FileError.
 Metadata index_metadata(const std::string& path, const SafetensorsFile& file) {
   Metadata metadata = file.metadata();
-  if (metadata["format"] != index_format)
-    xgrad::detail::fail<FileError>(path, ": format must be ", xgrad::detail::in_quotes(index_format),
-                                   ", got ", xgrad::detail::in_quotes(metadata["format"]));
+  if (!metadata["format"].starts_with(any_format)) fail_for_format(path, metadata["format"]);
   return metadata;
 }
 
-/// The tensors of an index, in the order of their bytes: lengths come last, as a writer knows them last.
+/// The tensors of an index, in the order of their bytes: what a writer knows last comes last.
 /// Throws ValueError.
 std::vector<TensorView> index_tensors(std::size_t count, std::size_t vector_size, DType type) {
   if (vector_size == 0) throw ValueError("SearchIndexWriter: vector_size must be at least 1, got 0");
   return {{"places", DType::I64, {count, 3}, {}},
           {"vectors", type, {count, vector_size}, {}},
-          {"lengths", DType::F64, {count}, {}}};
+          {"lengths", DType::F64, {count}, {}},
+          {"digest", DType::U64, {1}, {}}};
 }
 
 Metadata with_format(Metadata metadata) {
   metadata["format"] = index_format;
   return metadata;
+}
+
+/// The digest of the first part of an index: of its metadata and its places.
+std::uint64_t digest_of_places(const Metadata& metadata, std::span<const TextPlace> places) {
+  std::uint64_t digest = 0;
+  for (const auto& [key, value] : metadata) {
+    digest = xgrad::detail::xxh64(std::as_bytes(std::span(key)), digest);
+    digest = xgrad::detail::xxh64(std::as_bytes(std::span(value)), digest);
+  }
+  return xgrad::detail::xxh64(std::as_bytes(places), digest);
+}
+
+/// A digest that goes on with vectors, one by one, as a writer gets any number of them at once.
+template <class T>
+std::uint64_t digest_of_vectors(std::span<const T> vectors, std::size_t size, std::uint64_t digest) {
+  for (; !vectors.empty(); vectors = vectors.subspan(size))
+    digest = xgrad::detail::xxh64(std::as_bytes(vectors.first(size)), digest);
+  return digest;
+}
+
+/// A digest that goes on with the lengths of the vectors, which end it.
+std::uint64_t digest_of_lengths(std::span<const double> lengths, std::uint64_t digest) {
+  return xgrad::detail::xxh64(std::as_bytes(lengths), digest);
 }
 
 /// A tensor of an index, as an array of Numbers.
@@ -143,13 +172,17 @@ std::span<const Number> numbers_of(const std::string& path, const SafetensorsFil
 
 template <class T>
 SearchIndex<T>::SearchIndex(const std::string& path, const std::string& corpus)
-    : SearchIndex(path, MappedFile(corpus)) {}
+    : SearchIndex(path, MappedFile(corpus)) {
+  if (!is_intact())
+    xgrad::detail::fail<FileError>(path, ": the content must be that of its digest, got another one");
+}
 
 template <class T>
 SearchIndex<T>::SearchIndex(const std::string& path, MappedFile corpus)
     : path_(path), file_(path), corpus_(std::move(corpus)) {
-  index_metadata(path, file_);
-  Shape places, vectors, lengths;
+  const Metadata metadata = index_metadata(path, file_);
+  if (metadata.at("format") != index_format) fail_for_format(path, metadata.at("format"));
+  Shape places, vectors, lengths, digest;
   places_ = numbers_of<TextPlace>(path, file_, "places", DType::I64, places);
   vectors_ = numbers_of<T>(path, file_, "vectors", dtype_of<T>, vectors);
   lengths_ = numbers_of<double>(path, file_, "lengths", DType::F64, lengths);
@@ -161,6 +194,17 @@ SearchIndex<T>::SearchIndex(const std::string& path, MappedFile corpus)
         ": places, vectors and lengths must have the shapes (texts, 3), (texts, size) and (texts), got ",
         places, ", ", vectors, " and ", lengths);
   vector_size_ = vectors[1];
+  const auto digests = numbers_of<std::uint64_t>(path, file_, "digest", DType::U64, digest);
+  if (digests.size() != 1)
+    xgrad::detail::fail<FileError>(path, ": digest must have the shape (1), got ", digest);
+  digest_ = digests[0];
+}
+
+template <class T>
+bool SearchIndex<T>::is_intact() const {
+  const std::uint64_t digest =
+      digest_of_vectors(vectors_, vector_size_, digest_of_places(file_.metadata(), places_));
+  return digest_of_lengths(lengths_, digest) == digest_;
 }
 
 template <class T>
@@ -175,8 +219,13 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
     const Metadata found = index_metadata(path, SafetensorsFile(path));
     std::string changed = changed_part(found, metadata);
     if (changed.empty() && found.contains("skipped") && !options.skip_invalid) changed = "corpus";
-    if (changed.empty()) return SearchIndex(path, std::move(file));
     why = "is made again, for another " + changed;
+    if (changed.empty()) {
+      SearchIndex index(path, std::move(file));
+      if (index.is_intact()) return index;
+      file = std::move(index.corpus_);  // `text` stays valid
+      why = "is made again, as its content is not that of its digest";
+    }
   }
 
   const CorpusLines lines = lines_of(corpus, text, options);
@@ -240,7 +289,8 @@ SearchIndexWriter<T>::SearchIndexWriter(const std::string& path, std::span<const
                                         std::size_t vector_size, const Metadata& metadata)
     : places_(places),
       vector_size_(vector_size),
-      file_(index_tensors(places.size(), vector_size, dtype_of<T>), path, with_format(metadata)) {
+      file_(index_tensors(places.size(), vector_size, dtype_of<T>), path, with_format(metadata)),
+      digest_(digest_of_places(with_format(metadata), places)) {
   file_.write(std::as_bytes(places));
 }
 
@@ -261,6 +311,7 @@ void SearchIndexWriter<T>::append(const Array<T>& vectors) {
                                       places_[before + i].line, " is not");
   }
   file_.write(std::as_bytes(numbers));
+  digest_ = digest_of_vectors(numbers, vector_size_, digest_);
   lengths_.insert(lengths_.end(), lengths.begin(), lengths.end());
 }
 
@@ -270,6 +321,8 @@ void SearchIndexWriter<T>::commit() {
     xgrad::detail::fail<ValueError>("SearchIndexWriter: there must be one vector for each of the ",
                                     places_.size(), " places, got ", lengths_.size());
   file_.write(std::as_bytes(std::span<const double>(lengths_)));
+  const std::uint64_t digest = digest_of_lengths(lengths_, digest_);
+  file_.write(std::as_bytes(std::span(&digest, 1)));
   file_.commit();
 }
 

@@ -35,20 +35,25 @@ struct SearchIndexOptions {
 };
 
 /// Vectors of the lines of a file, in a file that is mapped into memory: safetensors with "places" (texts, 3)
-/// of I64, "vectors" (texts, size) of T and "lengths" (texts) of F64, and with digests of the corpus and of
-/// the model in its metadata. Lines of white space have none.
+/// of I64, "vectors" (texts, size) of T, "lengths" (texts) of F64 and "digest" (1) of U64, XXH64 of the
+/// others and of the metadata, which has digests of the corpus and of the model. Lines of white space have
+/// none.
+///
+/// Opening compares the digest, and so reads the whole file once.
 template <class T>
 class SearchIndex {
  public:
   /// The index at `path` for a corpus. It is made, as an AtomicFile, if there is none, or if the corpus, the
-  /// embedder's folder, the prompt or the type T is not that of the index; a file that is no index is never
-  /// replaced. Throws FileError for a file that cannot be read or written, for an index that is broken, for a
-  /// file that is no index, and for a line that is not UTF-8, `corpus.txt:3: a line must be UTF-8, got an
-  /// invalid byte at 4`; ValueError for an unknown prompt_name, and for vectors that are not finite.
+  /// embedder's folder, the prompt or the type T is not that of the index, if the index has another format,
+  /// or if its content is not that of its digest; a file that is no index is never replaced. Throws FileError
+  /// for a file that cannot be read or written, for an index that is broken, for a file that is no index, and
+  /// for a line that is not UTF-8, `corpus.txt:3: a line must be UTF-8, got an invalid byte at 4`; ValueError
+  /// for an unknown prompt_name, and for vectors that are not finite.
   static SearchIndex open(const std::string& path, const std::string& corpus,
                           const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options = {});
 
-  /// Reads an index as it is. Throws FileError.
+  /// Reads an index as it is. Throws FileError, also for another format and for a content that is not that of
+  /// the digest.
   SearchIndex(const std::string& path, const std::string& corpus);
 
   /// The number of texts.
@@ -65,8 +70,9 @@ class SearchIndex {
                                              const SearchOptions& options = {}) const;
 
  private:
-  SearchIndex(const std::string& path, MappedFile corpus);
+  SearchIndex(const std::string& path, MappedFile corpus);  // does not compare the digest
 
+  bool is_intact() const;
   const TextPlace& place(std::size_t i) const;
 
   std::string path_;
@@ -76,6 +82,7 @@ class SearchIndex {
   std::span<const T> vectors_;
   std::span<const double> lengths_;
   std::size_t vector_size_ = 0;
+  std::uint64_t digest_ = 0;  // as the file has it
 };
 
 /// Writes an index vector by vector.
@@ -98,6 +105,7 @@ class SearchIndexWriter {
   std::span<const TextPlace> places_;
   std::size_t vector_size_;
   SafetensorsWriter file_;
+  std::uint64_t digest_;  // of what is written
   std::vector<double> lengths_;
 };
 

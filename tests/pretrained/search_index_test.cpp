@@ -11,6 +11,7 @@
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
 
+#include "../../pretrained/detail/nearest_hits.hpp"
 #include "../expect_error.hpp"
 #include "folder.hpp"
 
@@ -205,13 +206,13 @@ TEST_F(SearchIndexTest, OtherFilesAreNeverReplaced) {
     EXPECT_TRUE(read_bytes(path_) == other);
   }
   EXPECT_EQ(message_of<FileError>([&] { open(); }),
-            path_ + ": format must be \"xgrad search index 1\", got \"pt\"");
+            path_ + ": format must be \"xgrad search index 2\", got \"pt\"");
   EXPECT_EQ(message_of<FileError>([&] { SearchIndex<float>(path_, folder_.path("none")); }),
             folder_.path("none") + ": cannot be read: No such file or directory");
 }
 
 TEST_F(SearchIndexTest, BrokenIndicesAreRefused) {
-  const Metadata metadata{{"format", "xgrad search index 1"}};
+  const Metadata metadata{{"format", "xgrad search index 2"}};
   const Ids places{{1, 0, 8}, {4, 17, 8}};
   const Array<float> vectors{{1, 2, 3}, {4, 5, 6}}, column = xt::ones<float>({3, 1}),
                                                     empty = Array<float>::from_shape({2, 0});
@@ -223,7 +224,7 @@ TEST_F(SearchIndexTest, BrokenIndicesAreRefused) {
   };
   const TensorView of_places = view_of("places", places), of_vectors = view_of("vectors", vectors),
                    of_lengths = view_of("lengths", lengths);
-  EXPECT_EQ(refusal({of_places, of_vectors, of_lengths}), "no exception");
+  EXPECT_EQ(refusal({of_places, of_vectors, of_lengths}), "must have the tensor digest");
   EXPECT_EQ(refusal({of_places, of_lengths}), "must have the tensor vectors");
   EXPECT_EQ(refusal({of_places, view_of("vectors", lengths), of_lengths}), "vectors must be F32, got F64");
   EXPECT_EQ(refusal({of_places, of_vectors, view_of("lengths", vectors)}), "lengths must be F64, got F32");
@@ -242,13 +243,11 @@ TEST_F(SearchIndexTest, BrokenIndicesAreRefused) {
   EXPECT_EQ(message_of<FileError>([&] { SearchIndex<float>(path_, corpus_); }),
             path_ + ": places must begin at a multiple of 8 bytes");
 
-  for (const Ids& outside : {Ids{{0, 0, 8}}, Ids{{1, -1, 8}}, Ids{{1, 0, -1}}, Ids{{1, 0, 40}},
-                             Ids{{1, 30, 10}}, Ids{{1, 40, 0}}, Ids{{1, 1, INT64_MAX}}}) {
-    const Array<float> vector{{1, 2}};
-    const Array<double> length{1};
-    xgrad::write_safetensors(
-        {view_of("places", outside), view_of("vectors", vector), view_of("lengths", length)}, path_,
-        metadata);
+  for (const TextPlace& outside : std::vector<TextPlace>{
+           {0, 0, 8}, {1, -1, 8}, {1, 0, -1}, {1, 0, 40}, {1, 30, 10}, {1, 40, 0}, {1, 1, INT64_MAX}}) {
+    SearchIndexWriter<float> writer(path_, std::span(&outside, 1), 2);
+    writer.append({{1, 2}});
+    writer.commit();
     const SearchIndex<float> index(path_, corpus_);
     EXPECT_TRUE(message_of<FileError>([&] {
                   index.text(0);
@@ -258,18 +257,67 @@ TEST_F(SearchIndexTest, BrokenIndicesAreRefused) {
             "SearchIndex: a text must be below 1, got 1");
 }
 
-TEST_F(SearchIndexTest, LengthsAndVectorsOfABrokenFileDoNotBreakTheSearch) {
-  const Ids places{{1, 0, 8}, {4, 17, 8}, {5, 26, 13}, {5, 26, 13}};
-  const Array<float> vectors{{NAN, 2}, {4, INFINITY}, {1, 1}, {-1, 2}};
+TEST_F(SearchIndexTest, AChangedFileNeverHasOtherHits) {
+  const std::vector<std::string> query{"my shoes"};
+  const Array<float> vector = embedder_(query);
+  open();
+  const std::string whole = read_bytes(path_);
+  const auto expect_same = [&](const std::string& bytes, const std::string& what) {
+    folder_.write("texts.index", bytes);
+    const std::string refused = message_of<FileError>([&] { SearchIndex<float>(path_, corpus_); });
+    EXPECT_TRUE(refused == "no exception" || refused.starts_with(path_ + ": ")) << what << refused;
+    try {
+      const SearchIndex<float> index = open();
+      EXPECT_EQ(notes_.empty(), refused == "no exception") << what;
+      const auto hits = index.search(vector, {.top_k = 3});
+      ASSERT_EQ(hits[0].size(), 3U) << what;
+      EXPECT_EQ(index.text(hits[0][0].index), query[0]) << what;
+      EXPECT_NEAR(hits[0][0].score, 1, 1e-6) << what;
+      EXPECT_TRUE(notes_.empty() || read_bytes(path_) == whole) << what << ": is made again as it was";
+    } catch (const FileError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with(path_ + ": ")) << what << error.what();
+      EXPECT_TRUE(read_bytes(path_) == bytes) << what << ": is no index, and not replaced";
+    }
+  };
+  for (std::size_t i = 0; i < whole.size(); i += 5) {
+    std::string bytes = whole;
+    bytes[i] = static_cast<char>(bytes[i] ^ (1 << i % 8));
+    expect_same(bytes, "byte " + std::to_string(i) + ": ");
+  }
+  for (std::size_t size = 0; size < whole.size(); size += 37)
+    expect_same(whole.substr(0, size), "cut to " + std::to_string(size) + ": ");
+  expect_same(whole + '\0', "a byte more: ");
+  expect_same(whole + whole, "twice: ");
+
+  std::string bytes = whole;
+  bytes[bytes.size() - 9] ^= 0x40;  // of the last length
+  folder_.write("texts.index", bytes);
+  EXPECT_EQ(message_of<FileError>([&] { SearchIndex<float>(path_, corpus_); }),
+            path_ + ": the content must be that of its digest, got another one");
+  open();
+  EXPECT_EQ(notes_, made("is made again, as its content is not that of its digest"));
+}
+
+TEST_F(SearchIndexTest, AnIndexOfAnotherFormatIsMadeAgain) {
+  open();
+  const std::string whole = read_bytes(path_), format = "xgrad search index ";
+  std::string older = whole;
+  older[older.find(format) + format.size()] = '1';
+  folder_.write("texts.index", older);
+  EXPECT_EQ(message_of<FileError>([&] { SearchIndex<float>(path_, corpus_); }),
+            path_ + ": format must be \"xgrad search index 2\", got \"xgrad search index 1\"");
+  open();
+  EXPECT_EQ(notes_, made("is made again, for another format"));
+  EXPECT_TRUE(read_bytes(path_) == whole);
+}
+
+TEST(NearestHitsTest, AnyLengthsAndVectorsAreSearchedWithoutNan) {
+  const Array<float> vectors{{NAN, 2}, {4, INFINITY}, {1, 1}, {-1, 2}}, query{{1, 1}};
   for (const double length : {std::nan(""), -1.0, 0.0, 1e300, HUGE_VAL}) {
-    const Array<double> lengths{1, length, length, length};
-    xgrad::write_safetensors(
-        {view_of("places", places), view_of("vectors", vectors), view_of("lengths", lengths)}, path_,
-        {{"format", "xgrad search index 1"}});
-    const SearchIndex<float> index(path_, corpus_);
+    const std::vector<double> lengths{1, length, length, length};
     for (const Similarity similarity : {Similarity::cosine, Similarity::dot}) {
-      const Array<float> query{{1, 1}};
-      const auto hits = index.search(query, {.top_k = 3, .similarity = similarity});
+      const auto hits = detail::nearest_hits<float>("f", query, std::span(vectors.data(), vectors.size()),
+                                                    lengths, 2, {.top_k = 3, .similarity = similarity});
       for (const SearchHit& hit : hits[0]) {
         EXPECT_FALSE(std::isnan(hit.score));
         EXPECT_NE(hit.index, 0U);
