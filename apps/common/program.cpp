@@ -128,6 +128,14 @@ void tell(const Texts&... texts) {
   (std::fputs(texts, stderr), ...);
 }
 
+/// As tell(), after the output so far, as both may go to one place.
+template <class... Texts>
+void tell_after_output(const Texts&... texts) {
+  std::cout.flush();
+  std::fflush(stdout);
+  tell(texts...);
+}
+
 /// Says that the output could not be written, once, and takes care that nothing more is written.
 int fail_output(const char* name, const OutputFile& output, int error) {
   const std::optional<std::size_t> lines = output.keep_whole_lines();
@@ -163,15 +171,15 @@ int detail::run_program(const char* name, int (*call)(void* body), void* body) {
     if (std::ferror(stdin) != 0) throw std::runtime_error("the input cannot be read");
   } catch (const Interruption& interruption) {
     const bool told = *interruption.what_is_lost != '\0';
-    tell(name, ": interrupted", told ? "; " : "", interruption.what_is_lost, "\n");
+    tell_after_output(name, ": interrupted", told ? "; " : "", interruption.what_is_lost, "\n");
     exit_code = 128 + interruption.signal;
   } catch (const OutputError& error) {
     return fail_output(name, output, error.error);
   } catch (const std::bad_alloc&) {
-    tell(name, ": there is not enough memory\n");
+    tell_after_output(name, ": there is not enough memory\n");
     exit_code = 1;
   } catch (const std::exception& error) {
-    tell(name, ": ", error.what(), "\n");
+    tell_after_output(name, ": ", error.what(), "\n");
     exit_code = 1;
   }
   const std::optional<int> error = output_error();

@@ -1,8 +1,10 @@
 // What the programs do with arguments that cannot be, and with output that cannot be written.
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -70,7 +72,9 @@ TEST(ProgramsTest, OutputThatCannotBeWrittenIsAnError) {
     for (const char* nowhere : {" 2>&1 >/dev/full", " 2>&1 >&-"}) {
       const ProgramResult result = run_program(arguments + nowhere);
       EXPECT_EQ(result.exit_code, 1) << arguments << nowhere;
-      EXPECT_EQ(result.output, "inspect: cannot write the output\n") << arguments << nowhere;
+      const std::string why =
+          std::string_view(nowhere).ends_with("full") ? "No space left on device" : "Bad file descriptor";
+      EXPECT_EQ(result.output, "inspect: cannot write the output: " + why + "\n") << arguments << nowhere;
     }
   }
 }
@@ -87,6 +91,33 @@ TEST(ProgramsTest, FilesBeyondTheSizeLimitAreAnError) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.output.find(log + ": cannot be written: File too large"), std::string::npos)
       << result.output;
+}
+
+TEST(ProgramsTest, OutputThatDoesNotFitEndsWithAWholeLine) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string out = folder.path("out"), words = folder.path("words");
+  std::string text;
+  for (char c = 'a'; c <= 'z'; ++c) text += std::string(1, c) + " 1\n" + c + "a" + c + " 2\n";
+  folder.write("words", text);
+  const std::string model = folder.path("model");
+  ASSERT_EQ(run_program("train_syllables --steps 1 --d-model 4 --heads 1 --d-ff 4 --layers 1 --data " +
+                        words + " --save " + model + " >/dev/null 2>&1")
+                .exit_code,
+            0);
+  // A limit of 512 bytes, in a file that has a torn line of somebody else.
+  folder.write("out", "torn");
+  const std::string many = "aba bab cac dad eae faf gag hah iai jaj kak lal mam nan oao pap qaq rar sas tat";
+  const ProgramResult result =
+      xgrad_tests::run_command("ulimit -f 1; " XGRAD_PROGRAMS_DIR "/label_words " + model + " " + many + " " +
+                               many + " " + many + " " + many + " 2>&1 >>" + out);
+  EXPECT_EQ(result.exit_code, 1);
+  const std::string written = xgrad_tests::read_bytes(out);
+  EXPECT_LE(written.size(), 1024u);
+  ASSERT_TRUE(written.starts_with("torn") && written.ends_with("\n")) << written;
+  const auto lines = std::ranges::count(written, '\n');
+  EXPECT_GT(lines, 1);
+  EXPECT_EQ(result.output, "label_words: cannot write the output: File too large; it has " +
+                               std::to_string(lines) + " whole lines\n");
 }
 
 TEST(ProgramsTest, ARunOverwritesNoCheckpointAndTriesItsFilesBeforeTheTraining) {
@@ -188,6 +219,31 @@ TEST_F(SyllableProgramTest, NoOutputOverwritesAnInputOrAnotherOutput) {
   EXPECT_EQ(run_program("train_tagger --data " + folder_.path("tagged") + " --save " + text + " 2>&1").output,
             "train_tagger: --save " + text + " would overwrite the input --data " + folder_.path("tagged") +
                 "; --help lists the arguments\n");
+}
+
+TEST_F(SyllableProgramTest, AModelThatHasNoRoomIsRefusedBeforeTheTraining) {
+  const ProgramResult result = xgrad_tests::run_command(
+      "ulimit -f 1; " XGRAD_PROGRAMS_DIR
+      "/train_syllables --steps 1 --d-model 64 --heads 1 --d-ff 64 --layers 1 --data " +
+      folder_.path("words") + " --save " + model_ + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_TRUE(result.output.starts_with("train_syllables: " + model_ + ": needs ")) << result.output;
+  EXPECT_NE(result.output.find(" bytes, and the limit on the size of files (ulimit -f) is "),
+            std::string::npos)
+      << result.output;
+  EXPECT_EQ(result.output.find("step 1"), std::string::npos) << result.output;
+}
+
+TEST_F(SyllableProgramTest, AFileThatIsReadFromTheInputIsNotOverwritten) {
+  const std::string words = folder_.path("words");
+  EXPECT_EQ(
+      run_program(train_ + " --metrics " + folder_.path("./words2") + " --log " + words + " 2>&1 </dev/null")
+          .exit_code,
+      2);
+  const ProgramResult result = run_program("train_toy_encoder --steps 1 --log " + words + " 2>&1 <" + words);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.output, "train_toy_encoder: --log " + words +
+                               " would overwrite the input on /dev/stdin; --help lists the arguments\n");
 }
 
 /// A directory of one case of the program conformance, which is right as it is: the negative of (1, 2).

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -539,6 +540,54 @@ TEST(CheckWritableTest, LeavesNoFolder) {
   std::filesystem::create_directory(folder.path("there"));
   apps::check_writable_folder(folder.path("there"));
   EXPECT_TRUE(std::filesystem::exists(folder.path("there")));
+}
+
+TEST(SaveOrRescueTest, WhatCannotBeSavedIsSavedBesideItOrInATemporaryFolder) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string wanted = folder.path("model");
+  std::vector<std::string> tried;
+  const auto save_after = [&](std::size_t failures) {
+    tried.clear();
+    return [&tried, failures](const std::string& path) {
+      tried.push_back(path);
+      if (tried.size() <= failures) throw xgrad::FileError(path + ": cannot be written: it is full");
+      std::ofstream(path) << "weights";
+    };
+  };
+  EXPECT_EQ(apps::save_or_rescue(wanted, save_after(0)), wanted);
+  for (const std::size_t failures : {1, 2}) {
+    CapturedStderr shown;
+    const std::string other = apps::save_or_rescue(wanted + "/", save_after(failures));
+    EXPECT_EQ(shown.text(),
+              wanted + "/: cannot be written: it is full; the model is saved in " + other + " instead\n");
+    EXPECT_EQ(tried.size(), failures + 1);
+    EXPECT_EQ(xgrad_tests::read_bytes(other), "weights");
+    const std::filesystem::path parent = std::filesystem::path(other).parent_path();
+    EXPECT_EQ(std::filesystem::path(other).filename(), "model");
+    EXPECT_EQ(parent.parent_path(), failures == 1 ? std::filesystem::path(wanted).parent_path()
+                                                  : std::filesystem::temp_directory_path());
+    std::filesystem::remove_all(parent);
+  }
+  const std::size_t before = folder.file_count();
+  EXPECT_EQ(message_of<xgrad::FileError>([&] { apps::save_or_rescue(wanted, save_after(3)); }),
+            wanted + ": cannot be written: it is full");
+  EXPECT_EQ(folder.file_count(), before) << "no empty folder is left";
+}
+
+TEST(CheckRoomTest, AFileThatIsThereTwiceNeedsTwiceTheSpace) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string there = folder.write("there", "old"), missing = folder.path("a/b/model");
+  const std::uint64_t much = std::uint64_t{1} << 60;
+  EXPECT_NO_THROW(apps::check_room({{missing, 1000}, {there, 1000, true}}));
+  const auto needed = [&](const std::vector<apps::FileToWrite>& files) {
+    const std::string what = message_of<xgrad::FileError>([&] { apps::check_room(files); });
+    const std::size_t begin = what.find(": needs ") + 8;
+    return std::stoull(what.substr(begin, what.find(" bytes, and the disk has ") - begin));
+  };
+  EXPECT_EQ(needed({{missing, much}}), much);
+  EXPECT_EQ(needed({{missing, much, true}}), 2 * much);
+  EXPECT_EQ(needed({{there, much, true}}), much) << "the old one has its space";
+  EXPECT_EQ(needed({{missing, much}, {there, 10, true}}), much + 10);
 }
 
 }  // namespace training_run_test

@@ -457,6 +457,24 @@ TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
             true);
 }
 
+TEST_F(FineTuneTest, NoProgramSavesInTheFolderOfItsModel) {
+  const std::string model = folder_.path("model"), link = folder_.path("link"),
+                    data = folder_.path("texts.tsv"), help = "; --help lists the arguments\n";
+  std::filesystem::copy(model_folder("bert_sentence"), model, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(model + "/modules.json");
+  std::filesystem::create_directory_symlink("model", link);
+  const std::string weights = read_bytes(model + "/model.safetensors");
+  for (const std::string& out : {model, model + "/", folder_.path("./model"), link}) {
+    EXPECT_EQ(error_of("fine_tune " + model + " " + data + " --steps 1 --save " + out),
+              "fine_tune: --save " + out + " would overwrite the input DIR " + model + help);
+    EXPECT_EQ(error_of("pretrain " + model + " --text " + data + " --steps 1 --save " + out),
+              "pretrain: --save " + out + " would overwrite the input model " + model + help);
+    EXPECT_EQ(error_of("quantize " + model + " " + out),
+              "quantize: OUT " + out + " would overwrite the input DIR " + model + help);
+  }
+  EXPECT_EQ(read_bytes(model + "/model.safetensors"), weights);
+}
+
 TEST_F(FineTuneTest, NoOutputOverwritesAnInputOrAFileOfTheModel) {
   const std::string data = folder_.path("texts.tsv"), before = read_bytes(data),
                     folder = model_folder("bert_sentence"), help = "; --help lists the arguments\n";

@@ -130,7 +130,9 @@ TEST_F(EmbedLinesTest, ALineThatIsNotUtf8LosesNothing) {
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 6);
   EXPECT_TRUE(told.ends_with("input: 6 lines are left out\n")) << told;
   EXPECT_EQ(printed_lines(), 1U);
-  EXPECT_EQ(errors("--npy " + npy_), "embed: input:1: a line must be UTF-8, got an invalid byte at 0\n");
+  EXPECT_EQ(errors("--npy " + npy_), npy_ +
+                                         ".partial: is not written, as no vector was complete\n"
+                                         "embed: input:1: a line must be UTF-8, got an invalid byte at 0\n");
   EXPECT_EQ(xgrad::to_string(vectors("v.npy").shape()), "(3001, 32)") << "the old file stays";
 }
 
@@ -145,13 +147,13 @@ TEST_F(EmbedLinesTest, AFullDiskLosesNothing) {
                                                          " 2>&1");  // 600 times 512 bytes
   EXPECT_EQ(limited.exit_code, 1);
   EXPECT_EQ(limited.output,
-            npy_ + ".partial: has the vectors of 2048 texts, up to text or line 2048\nembed: " + npy_ +
+            npy_ + ".partial: has the vectors of 2368 texts, up to text or line 2368\nembed: " + npy_ +
                 ": cannot be written: File too large\n");
-  EXPECT_EQ(xgrad::to_string(vectors("v.npy.partial").shape()), "(2048, 32)");
+  EXPECT_EQ(xgrad::to_string(vectors("v.npy.partial").shape()), "(2368, 32)");
   EXPECT_EQ(folder_.file_count(), 2U);
   const ProgramResult full = xgrad_tests::run_command(embed + " 2>&1 >/dev/full");
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_EQ(full.output, "embed: cannot write the output\n");
+  EXPECT_EQ(full.output, "embed: cannot write the output: No space left on device\n");
   const ProgramResult head = xgrad_tests::run_command("(" + embed + " | head -n 1 | wc -l) 2>&1");
   EXPECT_EQ(head.output, "1\n") << "a closed pipe is no error";
 }
