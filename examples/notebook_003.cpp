@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
   const xgrad::Embedding<double> embedding_in_double(vocab_size, d_model);
   {
     const examples::ShapeTrace trace;
-    mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token));
+    static_cast<void>(mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token)));
     std::cout << trace << '\n';
   }
 
