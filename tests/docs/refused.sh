@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 sed -E 's,.*// (error|warning)$,,' "$file" >"$folder/rest.cpp"
-"${compiler[@]}" -Wall -Wextra -Wconversion -Wno-unused -Werror "$folder/rest.cpp"
+"${compiler[@]}" -Wall -Wextra -Wconversion -Wno-unused -Wno-unused-result -Werror "$folder/rest.cpp"
 
 compiler+=(-ftemplate-backtrace-limit=0)
 if [[ $("$1" --version) == *clang* ]]; then compiler+=(-ferror-limit=0); fi # it would stop after 20
