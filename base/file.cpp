@@ -164,7 +164,13 @@ MappedFile::MappedFile(const std::string& path) {
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
   if (!S_ISREG(status.st_mode)) detail::fail<FileError>(path, ": must be a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return;  // mmap refuses an empty file
+  if (size == 0) {  // mmap refuses an empty file
+    std::byte first{};
+    const ssize_t count = detail::retried([&] { return ::read(file.number(), &first, 1); });
+    if (count < 0) fail_to_read(path, errno);
+    if (count > 0) detail::fail<FileError>(path, ": must be a file whose size the system knows");
+    return;
+  }
   void* const first = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (first == MAP_FAILED) fail_to_read(path, errno);
   first_ = {static_cast<const std::byte*>(first), Unmap{size}};

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -468,9 +467,9 @@ bool is_gguf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   if (path.ends_with(".gguf")) return true;
-  std::string begin(gguf_magic.size(), '\0');
-  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == gguf_magic;
+  const MappedFile file(path);
+  return file.bytes().size() >= gguf_magic.size() &&
+         std::memcmp(file.bytes().data(), gguf_magic.data(), gguf_magic.size()) == 0;
 }
 
 template <class T>

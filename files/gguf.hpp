@@ -113,7 +113,8 @@ class GgufFile {
   std::vector<std::pair<std::string, GgufValue>> metadata_;
 };
 
-/// Whether a path is a file that begins as GGUF files do, or is called so: "model.gguf".
+/// Whether a path is a file that begins as GGUF files do, or is called so: "model.gguf". Throws FileError for
+/// a file that cannot be read.
 bool is_gguf(const std::string& path);
 
 /// All tensors of a file by their names, converted to T as to_array does. Throws FileError for a broken file,

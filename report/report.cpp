@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <system_error>
 #include <type_traits>
 #include <variant>
 
@@ -216,7 +218,10 @@ void Report::log(const std::string& path) {
   static const std::map<std::string, std::string> names{{"lr", "learning rate"},
                                                         {"grad_norm", "gradient norm"}};
   std::ifstream file(path);
-  if (!file) detail::fail<FileError>(path, ": cannot be read");
+  const auto fail_to_read = [&] {
+    detail::fail<FileError>(path, ": cannot be read: ", std::system_category().message(errno));
+  };
+  if (!file) fail_to_read();
   std::size_t number = 0;
   std::optional<std::size_t> last;
   for (std::string line; std::getline(file, line);) {
@@ -243,6 +248,7 @@ void Report::log(const std::string& path) {
       detail::fail<FileError>(at, ": must be a line of a training run's metrics, got other JSON");
     }
   }
+  if (file.bad()) fail_to_read();
 }
 
 std::string Report::json() const { return impl_->json(); }

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <xgrad/base/detail/retried.hpp>
+
 #include "utf8.hpp"
 
 namespace apps {
@@ -42,7 +44,8 @@ void check_regular_file(const std::string& path) {
 class LineReader::ByteReader {
  public:
   /// Throws std::runtime_error.
-  explicit ByteReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
+  explicit ByteReader(const std::string& path)
+      : file_(xgrad::detail::retried([&] { return std::fopen(path.c_str(), "rb"); })) {
     if (!file_) throw std::runtime_error(std::strerror(errno));
     read_input();
     compressed_ = input_size_ >= 2 && input_[0] == 0x1F && input_[1] == 0x8B;
@@ -62,8 +65,11 @@ class LineReader::ByteReader {
 
  private:
   void read_input() {
-    input_size_ = std::fread(input_.data(), 1, input_.size(), file_.get());
-    if (std::ferror(file_.get()) != 0) throw std::runtime_error(std::strerror(errno));
+    do {
+      std::clearerr(file_.get());
+      input_size_ = std::fread(input_.data(), 1, input_.size(), file_.get());
+    } while (input_size_ == 0 && std::ferror(file_.get()) != 0 && errno == EINTR);
+    if (std::ferror(file_.get()) != 0 && errno != EINTR) throw std::runtime_error(std::strerror(errno));
     stream_.next_in = input_.data();
     stream_.avail_in = static_cast<uInt>(input_size_);
   }

@@ -203,6 +203,19 @@ TEST(DurableFilesTest, ASignalInterruptsNoCall) {
   EXPECT_EQ(what.interruptions, 10u);
 }
 
+TEST(DurableFilesTest, AFileThatCannotBeReadIsNotEmpty) {
+  const std::string path = "/proc/self/mem", cannot = path + ": cannot be read: Input/output error";
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::MappedFile{path}; }), cannot);
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::is_gguf(path); }), cannot);
+  EXPECT_EQ(message_of<std::runtime_error>([&] { xgrad::detail::MetricsLog(path, 1); }),
+            "fit: " + path + ": cannot be written: Input/output error");
+  EXPECT_EQ(message_of<FileError>([] { xgrad::MappedFile{"/proc/self/stat"}; }),
+            "/proc/self/stat: must be a file whose size the system knows");
+  const TemporaryFolder temporary;
+  const xgrad::MappedFile empty(temporary.write("empty", ""));
+  EXPECT_TRUE(empty.bytes().empty());
+}
+
 TEST(DurableFilesTest, ASignalInterruptsNoMetrics) {
   const TemporaryFolder temporary;
   const std::string path = temporary.path("metrics");

@@ -600,7 +600,12 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
   ASSERT_EQ(run_of(cut_off).at("curves").size(), 1u);
   EXPECT_EQ(run_of(cut_off).at("curves").at(0).at("name"), "learning rate");
   EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(folder.path("none")); }),
-            folder.path("none") + ": cannot be read");
+            folder.path("none") + ": cannot be read: No such file or directory");
+  for (const auto& [unreadable, why] :
+       {std::pair<std::string, std::string>{folder.path(""), "Is a directory"},
+        {"/proc/self/mem", "Input/output error"}})
+    EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(unreadable); }),
+              unreadable + ": cannot be read: " + why);
 }
 
 TEST(ReportLogTest, StepsThatDoNotFollowEachOtherAreListed) {
