@@ -224,10 +224,12 @@ TEST_F(PretrainingTest, AFailureLeavesAllFilesOfTheModelBefore) {
     const auto old = files_of(out);
     result = limited(pretrain("out", "--steps 1"), smaller(model));
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_TRUE(result.output.starts_with("pretrain: " + out + ": needs ")) << result.output;
-    EXPECT_NE(result.output.find(" bytes, and the limit on the size of files (ulimit -f) is "),
-              std::string::npos)
-        << result.output;
+    // the weights' size is known before the training, the vocabulary's is not
+    if (size.starts_with("--hidden-size 32")) {
+      EXPECT_TRUE(result.output.starts_with("pretrain: " + out + ": needs ")) << result.output;
+    } else {
+      EXPECT_TRUE(result.output.ends_with(": cannot be written: File too large\n")) << result.output;
+    }
     EXPECT_EQ(files_of(out), old) << size;
   }
 }
