@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../base/detail/pieces.hpp"
+#include "row_statistics.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -60,6 +61,29 @@ struct ChannelLines {
   std::size_t first, count, length, batch, stride, begin;
 };
 
+/// True if the deviations of some channel are less than a sixteenth of its mean, whose rounding then shows.
+template <typename T>
+XGRAD_INLINE bool some_have_large_offset(const ChannelLines<T>& lines, const T* means, const T* rstds) {
+  bool large = false;
+  for (std::size_t c = 0; c < lines.count; ++c)
+    large |= has_large_offset(means[lines.first + c], rstds[lines.first + c]);
+  return large;
+}
+
+/// What the means of the channels lack by rounding. Out of line, as few channels have a large offset.
+template <typename T>
+[[gnu::noinline]] void rests_of_means(const ChannelLines<T>& lines, const T* x, const T* means,
+                                      double* rests) {
+  double sums[lanes] = {};
+  T mean[lanes] = {};
+  lines.spread(mean, [&](std::size_t c) { return means[lines.first + c]; });
+  lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
+    for (std::size_t l = 0; l < n; ++l)
+      sums[l] += static_cast<double>(x[place + l]) - static_cast<double>(mean[l]);
+  });
+  for (std::size_t c = 0; c < lines.count; ++c) rests[c] = lines.sum(sums, c) / lines.elements();
+}
+
 /// Two passes for the statistics, in double, and one for y. Bound by bandwidth.
 XGRAD_KERNEL(void, batch_norm_lines,
              (const BatchNormInput<T>& input, double eps, const LayerNormStatistics<T>& statistics,
@@ -67,8 +91,8 @@ XGRAD_KERNEL(void, batch_norm_lines,
              (input, eps, statistics, variance, y, first)) {
   const ChannelLines<T> lines(input, first);
   const T* const x = input.x;
-  T mean[lanes] = {}, rest[lanes] = {}, scale[lanes] = {}, shift[lanes] = {};
-  double sums[lanes] = {}, deviations[lanes] = {};
+  T mean[lanes] = {}, scale[lanes] = {}, shift[lanes] = {};
+  double sums[lanes] = {};
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     for (std::size_t l = 0; l < n; ++l) sums[l] += static_cast<double>(x[place + l]);
   });
@@ -80,26 +104,43 @@ XGRAD_KERNEL(void, batch_norm_lines,
     for (std::size_t l = 0; l < n; ++l) {
       const double centred = static_cast<double>(x[place + l]) - static_cast<double>(mean[l]);
       sums[l] += centred * centred;
-      deviations[l] += centred;
     }
   });
-  // what a mean lacks by rounding
-  const auto lacking = [&](std::size_t c) { return lines.sum(deviations, c) / lines.elements(); };
+  bool large_offset = false;
   for (std::size_t c = 0; c < lines.count; ++c) {
-    const T found =
-        static_cast<T>(std::max(lines.sum(sums, c) / lines.elements() - lacking(c) * lacking(c), 0.0));
-    variance[first + c] = found;
+    const double found = lines.sum(sums, c) / lines.elements();
+    large_offset |= has_large_offset(static_cast<double>(statistics.mean[first + c]), 1 / std::sqrt(found));
+    variance[first + c] = static_cast<T>(found);
+  }
+  double rests[lanes] = {};
+  if (large_offset) {
+    rests_of_means(lines, x, statistics.mean, rests);
+    for (std::size_t c = 0; c < lines.count; ++c) {
+      const double found = lines.sum(sums, c) / lines.elements() - rests[c] * rests[c];
+      variance[first + c] = static_cast<T>(std::max(found, 0.0));
+    }
+  }
+  for (std::size_t c = 0; c < lines.count; ++c) {
+    const T found = variance[first + c];
     statistics.rstd[first + c] = static_cast<T>(1 / std::sqrt(static_cast<double>(found) + eps)) + found * 0;
   }
   lines.spread(scale, [&](std::size_t c) {
     return input.weight ? input.weight[first + c] * statistics.rstd[first + c] : statistics.rstd[first + c];
   });
   lines.spread(shift, [&](std::size_t c) { return input.bias ? input.bias[first + c] : T(0); });
-  lines.spread(rest, [&](std::size_t c) { return static_cast<T>(lacking(c)); });
+  if (large_offset) {
+    T rest[lanes] = {};
+    lines.spread(rest, [&](std::size_t c) { return static_cast<T>(rests[c]); });
+    lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
+      XGRAD_INDEPENDENT
+      for (std::size_t l = 0; l < n; ++l)
+        y[place + l] = (x[place + l] - mean[l] - rest[l]) * scale[l] + shift[l];
+    });
+    return;
+  }
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     XGRAD_INDEPENDENT
-    for (std::size_t l = 0; l < n; ++l)
-      y[place + l] = (x[place + l] - mean[l] - rest[l]) * scale[l] + shift[l];
+    for (std::size_t l = 0; l < n; ++l) y[place + l] = (x[place + l] - mean[l]) * scale[l] + shift[l];
   });
 }
 
@@ -109,23 +150,21 @@ XGRAD_KERNEL(void, batch_norm_grad_lines,
              (dy, input, statistics, grads, first)) {
   const ChannelLines<T> lines(input, first);
   const T* const x = input.x;
-  T mean[lanes] = {}, rest[lanes] = {}, scale[lanes] = {}, dy_mean[lanes] = {}, slope[lanes] = {};
+  T mean[lanes] = {}, scale[lanes] = {}, dy_mean[lanes] = {}, slope[lanes] = {};
   lines.spread(mean, [&](std::size_t c) { return statistics.mean[first + c]; });
-  double sums[lanes] = {}, products[lanes] = {}, deviations[lanes] = {};
+  double sums[lanes] = {}, products[lanes] = {}, rests[lanes] = {};
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     for (std::size_t l = 0; l < n; ++l) {
       const double g = static_cast<double>(dy[place + l]);
-      const double centred = static_cast<double>(x[place + l]) - static_cast<double>(mean[l]);
       sums[l] += g;
-      products[l] += g * centred;
-      deviations[l] += centred;
+      products[l] += g * (static_cast<double>(x[place + l]) - static_cast<double>(mean[l]));
     }
   });
-  // what a mean lacks by rounding
-  const auto lacking = [&](std::size_t c) { return lines.sum(deviations, c) / lines.elements(); };
+  const bool large_offset = some_have_large_offset(lines, statistics.mean, statistics.rstd);
+  if (large_offset) rests_of_means(lines, x, statistics.mean, rests);
   // the sum of dy xhat
   const auto product = [&](std::size_t c) {
-    return (lines.sum(products, c) - lacking(c) * lines.sum(sums, c)) *
+    return (lines.sum(products, c) - rests[c] * lines.sum(sums, c)) *
            static_cast<double>(statistics.rstd[first + c]);
   };
   for (std::size_t c = 0; c < lines.count; ++c) {
@@ -140,12 +179,22 @@ XGRAD_KERNEL(void, batch_norm_grad_lines,
   lines.spread(slope, [&](std::size_t c) {
     return static_cast<T>(product(c) / lines.elements()) * statistics.rstd[first + c];
   });
-  lines.spread(rest, [&](std::size_t c) { return static_cast<T>(lacking(c)); });
   T* const dx = grads.dx;
+  if (large_offset) {
+    T rest[lanes] = {};
+    lines.spread(rest, [&](std::size_t c) { return static_cast<T>(rests[c]); });
+    lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
+      XGRAD_INDEPENDENT
+      for (std::size_t l = 0; l < n; ++l)
+        dx[place + l] =
+            scale[l] * (dy[place + l] - dy_mean[l] - (x[place + l] - mean[l] - rest[l]) * slope[l]);
+    });
+    return;
+  }
   lines.for_each_part([&](std::size_t place, std::size_t n) XGRAD_INLINE_LAMBDA {
     XGRAD_INDEPENDENT
     for (std::size_t l = 0; l < n; ++l)
-      dx[place + l] = scale[l] * (dy[place + l] - dy_mean[l] - (x[place + l] - mean[l] - rest[l]) * slope[l]);
+      dx[place + l] = scale[l] * (dy[place + l] - dy_mean[l] - (x[place + l] - mean[l]) * slope[l]);
   });
 }
 

@@ -195,9 +195,39 @@ Variable<T> euclidean_norms(const Op<1, 3>& op, const Variable<T>& x, const Redu
   return y;
 }
 
+/// a times dy / y of the same results, 0 where y = 0: a is divided first where dy / y leaves the range.
+template <class T>
+Variable<T> times_ratios(const Variable<T>& a, const Variable<T>& dy, const Variable<T>& y,
+                         const Shape& kept) {
+  const Variable<T> ratios = divided_or_zero(dy, y);
+  const T *const slopes = detail::data(dy), *const sizes = detail::data(y), *const r = detail::data(ratios);
+  bool in_range = true;
+  for (std::size_t i = 0; i < ratios.size(); ++i)
+    in_range &= std::isnormal(r[i]) || slopes[i] == 0 || sizes[i] == 0;
+  if (in_range) return a * with_kept_axes(ratios, kept);
+  return divided_or_zero(a, with_kept_axes(y, kept)) * with_kept_axes(dy, kept);
+}
+
 template <class T>
 T variance_divisor(const Reduced& result, const VarOptions& options) {
   return std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+}
+
+/// True if the deviations, which are `unit` times these sizes, are somewhere less than a sixteenth of the
+/// mean: its rounding then shows in them.
+template <class T>
+bool has_large_offset(const Variable<T>& means, const Variable<T>& sizes, T unit) {
+  const T *const m = detail::data(means), *const s = detail::data(sizes);
+  bool large = false;
+  for (std::size_t i = 0; i < means.size(); ++i) large |= std::abs(m[i]) > 16 * unit * s[i];
+  return large;
+}
+
+/// x minus its mean, where the standard deviations, or `unit` times them, are known.
+template <class T>
+Variable<T> deviations(const Variable<T>& x, const Dims& dims, const Variable<T>& sizes, T unit) {
+  const Variable<T> means = mean(x, dims, {.keepdim = true});
+  return has_large_offset(means, sizes, unit) ? detail::deviations(x, dims) : x - means;
 }
 
 /// |x|^p, 0 where x = 0.
@@ -233,10 +263,7 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
   return record<T>(
       ops::norm, std::move(y), Inputs(x), Attributes(p, result.axes, result.keepdim), Saved(x, Output()),
       [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
-        if (p == 2) {
-          // not x times dy / y, which leaves the range where y is small
-          return {divided_or_zero(x, with_kept_axes(y, kept)) * with_kept_axes(dy, kept)};
-        }
+        if (p == 2) return {times_ratios(x, dy, y, kept)};
         const Variable<T> ratios = divided_or_zero(x, with_kept_axes(y, kept));
         return {sign(x) * power_or_zero(ratios, p - 1) * with_kept_axes(dy, kept)};
       });
@@ -337,17 +364,23 @@ template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   const Reduced result = reduced(ops::var.name, x.shape(), dims, options.keepdim);
   const T divisor = variance_divisor<T>(result, options);
+  const T unit = std::sqrt(divisor / static_cast<T>(result.count));
   Variable<T> y;
   {
     const NoGrad guard;
     const detail::Unwatched parts;
-    y = div(sum_over(square(detail::deviations(x, dims)), result), divisor);
+    const Variable<T> means = mean(x, dims, {.keepdim = true});
+    y = div(sum_over(square(x - means), result), divisor);
+    if (has_large_offset(means, sqrt(y), unit))
+      y = div(sum_over(square(detail::deviations(x, dims)), result), divisor);
   }
-  return record<T>(ops::var, std::move(y), Inputs(x),
-                   Attributes(result.axes, options.keepdim, options.correction), Saved(x),
-                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-                     return {with_kept_axes(dy * (T{2} / divisor), kept) * detail::deviations(x, dims)};
-                   });
+  return record<T>(
+      ops::var, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction),
+      Saved(x, Output()),
+      [kept = result.kept, dims, divisor, unit](Variable<T> dy, Needs, Variable<T> x,
+                                                Variable<T> y) -> Grads<T, 1> {
+        return {with_kept_axes(dy * (T{2} / divisor), kept) * deviations(x, dims, sqrt(y.detach()), unit)};
+      });
 }
 
 template <class T>
@@ -358,22 +391,23 @@ Variable<T> std(const Variable<T>& x, VarOptions options) {
 template <class T>
 Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
   const Reduced result = reduced(ops::std.name, x.shape(), dims, options.keepdim);
-  const T divisor = variance_divisor<T>(result, options);
+  const T divisor = variance_divisor<T>(result, options), count = static_cast<T>(result.count);
   Variable<T> y;
   {
     const NoGrad guard;
     const detail::Unwatched parts;
+    const Variable<T> means = mean(x, dims, {.keepdim = true});
     // not the root of the variance, whose range is smaller
-    y = div(euclidean_norms(ops::std, detail::deviations(x, dims), result), std::sqrt(divisor));
+    y = euclidean_norms(ops::std, x - means, result);
+    if (has_large_offset(means, y, 1 / std::sqrt(count)))
+      y = euclidean_norms(ops::std, detail::deviations(x, dims), result);
+    y = div(y, std::sqrt(divisor));
   }
   return record<T>(ops::std, std::move(y), Inputs(x),
                    Attributes(result.axes, options.keepdim, options.correction), Saved(x, Output()),
-                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x,
-                                                       Variable<T> y) -> Grads<T, 1> {
-                     // deviations first: dy / y leaves the range where y is small
-                     const Variable<T> units =
-                         divided_or_zero(detail::deviations(x, dims), with_kept_axes(y, kept));
-                     return {with_kept_axes(dy, kept) * units / divisor};
+                   [kept = result.kept, dims, divisor, unit = std::sqrt(divisor / count)](
+                       Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {times_ratios(deviations(x, dims, y, unit), div(dy, divisor), y, kept)};
                    });
 }
 
