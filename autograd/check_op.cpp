@@ -134,7 +134,7 @@ Array<double> reshaped(const Array<double>& x, const Shape& shape, std::uint64_t
   return y;
 }
 
-/// An input that has other lengths than the given one.
+/// An input of another shape.
 struct Misfit {
   std::size_t input;
   Shape shape;
@@ -325,7 +325,7 @@ class Checks {
   /// Only the handle in `x` refers to an input after all others are gone.
   void memory() {
     const std::vector<Variable<double>> x = leaves<double>(elements_);
-    (void)f_(x);
+    static_cast<void>(f_(x));
     differentiated(f_(x), x, seed_);
     for (std::size_t i = 0; i < x.size(); ++i) {
       using Access = detail::Access<double>;
@@ -354,11 +354,11 @@ class Checks {
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (at[i].size() == 0) continue;
       double& element = at[i].data()[random() % at[i].size()];
-      const double kept = element;
+      const double original = element;
       const double other = at[i].data()[random() % at[i].size()];
       element = std::nan("");
       const std::optional<Array<T>> after = value_of<T>(f, at);
-      for (const double moved : {kept * 1.015625 + 0.0078125, other}) {
+      for (const double moved : {original * 1.015625 + 0.0078125, other}) {
         element = moved;
         const std::optional<Array<T>> changed = value_of<T>(f, at);
         if (!before || !changed || !after || before->shape() != changed->shape() ||
@@ -369,7 +369,7 @@ class Checks {
           failed("input ", i, " with a nan: element ", k, " of the result is ", after->data()[k]);
         }
       }
-      element = kept;
+      element = original;
     }
   }
 

@@ -53,9 +53,9 @@ class LBFGS : public Optimizer<T> {
 
   explicit LBFGS(const std::vector<Variable<T>>& parameters, LBFGSOptions options = {});
 
-  /// Returns the value of the loss at the start of the step. Throws ShapeError unless the closure returns one number. A
-  /// step that throws, or whose closure does, has changed no parameter and no state; the gradients are those
-  /// that the closure left.
+  /// Returns the value of the loss at the start of the step. Throws ShapeError unless the closure returns one
+  /// number. A step that throws, or whose closure does, has changed no parameter and no state; the gradients
+  /// are those that the closure left.
   T step(const Closure& closure);
 
  private:

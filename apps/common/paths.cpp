@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 /// An absolute path without links as far as it exists, nor a slash at its end. A link to what does not exist
 /// is followed, too, as writing to it makes that file.
 fs::path resolved(const fs::path& path) {
-  constexpr int most_links = 40;  // as the system has it
+  constexpr int max_links = 40;  // as the system has it
   std::error_code error;
   fs::path found = fs::absolute(path, error);
   for (int links = 0;; ++links) {
     found = fs::weakly_canonical(found, error);
     if (error) return path;
     if (!found.has_filename()) found = found.parent_path();
-    if (links == most_links || !fs::is_symlink(fs::symlink_status(found, error))) return found;
+    if (links == max_links || !fs::is_symlink(fs::symlink_status(found, error))) return found;
     found = found.parent_path() / fs::read_symlink(found, error);
   }
 }

@@ -97,30 +97,31 @@ std::optional<std::string> below(const std::string& group, const std::string& pa
   return rest == "/" ? "" : rest;
 }
 
-void take_minimum(std::optional<std::size_t>& least, std::optional<std::size_t> other) {
-  if (other) least = std::min(least.value_or(*other), *other);
+void take_minimum(std::optional<std::size_t>& min_quota, std::optional<std::size_t> other) {
+  if (other) min_quota = std::min(min_quota.value_or(*other), *other);
 }
 
 /// The minimum of the groups from `path` up to the mounted one. A container may see its own group as the
 /// mounted one, and a path outside of it: the mounted group is the innermost that can be read then.
 std::optional<std::size_t> quota_in(const std::vector<Mount>& mounts, const std::string& path) {
-  std::optional<std::size_t> least;
+  std::optional<std::size_t> min_quota;
   bool has_path = false;
   for (const Mount& mount : mounts) {
     std::optional<std::string> rest = below(mount.group, path);
     if (!rest) continue;
     has_path = true;
-    for (; !rest->empty(); rest->erase(rest->rfind('/'))) take_minimum(least, quota_of(mount.path + *rest));
-    take_minimum(least, quota_of(mount.path));
+    for (; !rest->empty(); rest->erase(rest->rfind('/')))
+      take_minimum(min_quota, quota_of(mount.path + *rest));
+    take_minimum(min_quota, quota_of(mount.path));
   }
-  if (!has_path && !mounts.empty()) take_minimum(least, quota_of(mounts.back().path));
-  return least;
+  if (!has_path && !mounts.empty()) take_minimum(min_quota, quota_of(mounts.back().path));
+  return min_quota;
 }
 
 }  // namespace
 
 std::optional<std::size_t> cpu_quota(const std::string& root) {
-  std::optional<std::size_t> least;
+  std::optional<std::size_t> min_quota;
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     // HIERARCHY:CONTROLLERS:PATH, where the path may have colons
@@ -130,9 +131,9 @@ std::optional<std::size_t> cpu_quota(const std::string& root) {
     const std::vector<std::string> names = split(controllers, ',');
     const bool version_2 = controllers.empty();
     if (version_2 || std::find(names.begin(), names.end(), "cpu") != names.end())
-      take_minimum(least, quota_in(mounts(root, version_2), line.substr(second + 1)));
+      take_minimum(min_quota, quota_in(mounts(root, version_2), line.substr(second + 1)));
   }
-  return least;
+  return min_quota;
 }
 
 }  // namespace xgrad::detail

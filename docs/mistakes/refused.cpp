@@ -145,6 +145,7 @@ void functions(const Variable<double>& x, const Array<double>& at) {
   on_gradient(x, [](const Variable<double>& dy) { return dy.value(); });  // error
   const auto watched = on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });
   on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });  // warning
+  const auto positive = relu(x);
   relu(x);  // warning
   // [functions]
 }
