@@ -15,6 +15,7 @@
 #include <span>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include <nlohmann/json.hpp>
@@ -193,7 +194,7 @@ void Report::note(std::string text) { impl_->notes.push_back(std::move(text)); }
 
 void Report::point(const std::string& curve, std::size_t step, double value) {
   detail::Curve& points = Impl::entry(impl_->curves, curve);
-  if (step > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+  if (!std::in_range<std::int64_t>(step))
     detail::fail<ValueError>("Report: a step must be below 2^63, got ", step, " in ", curve);
   const auto number = static_cast<std::int64_t>(step);
   if (!points.steps.empty() && points.steps.back() >= number) {
