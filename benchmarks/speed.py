@@ -14,11 +14,11 @@ parser.add_argument("files", nargs="*", metavar="FILE", help="lines of bench_enc
 form = parser.add_mutually_exclusive_group()
 form.add_argument("--brief", action="store_true", help="one thread, LibTorch and PyTorch alone")
 form.add_argument("--raw", action="store_true", help="a line for each library, with all of its times")
-parser.add_argument("--picture", metavar="FILE", help="an image, such as speed.svg")
-parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, such as benchmarks/README.md")
+parser.add_argument("--picture", metavar="FILE", help="an image, such as encoder.svg")
+parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, such as docs/speed.md")
 options = parser.parse_args()
 with fileinput.input(options.files) as lines:
-    measured = [json.loads(line) for line in lines]
+    measured = [json.loads(line) for line in lines if not line.startswith("#")]
 if not measured:
     parser.error("there are no lines")
 

@@ -259,4 +259,16 @@ TEST(DocsTest, TheReadmeIsShort) {
   EXPECT_LE(lines_of(xgrad_tests::read_bytes(root / "README.md")).size(), 120u);
 }
 
+TEST(DocsTest, MeasurementsNameTheirCommand) {
+  const std::string page = xgrad_tests::read_bytes(root / "docs/speed.md");
+  for (const fs::directory_entry& entry : fs::directory_iterator(root / "benchmarks/results")) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_NE(page.find("(../benchmarks/results/" + name + ")"), std::string::npos) << name;
+    if (entry.path().extension() == ".svg") continue;  // drawn from encoder.jsonl
+    const std::string text = xgrad_tests::read_bytes(entry.path());
+    for (const char* line : {"# command: ", "\n# processor: ", "\n# commit: "})
+      EXPECT_NE(text.find(line), std::string::npos) << name << " has no line" << line;
+  }
+}
+
 }  // namespace docs_test
