@@ -68,40 +68,6 @@ TEST(OpListsTest, ConstantsHaveTheNamesOfTheirOps) {
     EXPECT_EQ(found(folder, ".hpp", R"(\ninline constexpr Op (\w+)\((?!\s*"\1"))"), Names());
 }
 
-/// Whether a test of this program has the name, or with parameters.
-bool is_test(const std::string& name) {
-  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  for (int i = 0; i < all.total_test_suite_count(); ++i) {
-    const testing::TestSuite& suite = *all.GetTestSuite(i);
-    for (int k = 0; k < suite.total_test_count(); ++k) {
-      const std::string full = std::string(suite.name()) + "." + suite.GetTestInfo(k)->name();
-      if (full == name || full.starts_with(name + "/")) return true;
-    }
-  }
-  return false;
-}
-
-TEST(OpListsTest, OpsHaveTestsOfTheirEdges) {
-  const std::string text = xgrad_tests::read_bytes(XGRAD_SOURCE_DIR "/docs/correctness.md");
-  const std::size_t begin = text.find("\n## Edges"), end = text.find("\n## ", begin + 1);
-  std::istringstream lines(text.substr(begin, end - begin));
-  const std::regex code("`([^`]+)`");
-  Names listed;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| `")) continue;
-    const std::string ops = line.substr(0, line.find(" | "));
-    for (std::sregex_iterator found(ops.begin(), ops.end(), code), last; found != last; ++found)
-      EXPECT_TRUE(listed.insert((*found)[1]).second) << (*found)[1] << " has two rows";
-    const std::string tests = line.substr(ops.size());
-    EXPECT_EQ(std::count(tests.begin(), tests.end(), '|'), 6) << line;
-    for (std::sregex_iterator found(tests.begin(), tests.end(), code), last; found != last; ++found)
-      EXPECT_TRUE(is_test((*found)[1])) << "there is no test " << (*found)[1];
-  }
-  for (const std::string& op : described())
-    EXPECT_TRUE(listed.contains(op)) << op << " has no row in docs/correctness.md, Edges";
-  for (const std::string& op : listed) EXPECT_TRUE(described().contains(op)) << op << " is no op";
-}
-
 TEST(OpListsTest, OpsHaveFormulasOrAReason) {
   const auto table = [](const std::string& text) {
     const std::size_t begin = std::min(text.find("Record<string, Formula> = {"), text.size());
