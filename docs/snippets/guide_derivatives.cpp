@@ -1,4 +1,4 @@
-// The page "Derivatives", section by section
+// The pages of derivatives, section by section
 #include <functional>
 #include <iostream>
 
