@@ -37,7 +37,7 @@ ONNX_CASES = Path("/usr/share/libonnx-testdata/data/node")  # Debian's libonnx-t
 COMPARISONS = {"pretrained_parity": [SOURCE / "tests/data/pretrained"], "decoder_parity": [SOURCE / "tests/data"],
                "onnx_interop": [SOURCE / "tests/data/onnx_runtime", "--at-least", "45"],
                "onnx_cases": [ONNX_CASES, "--expected", SOURCE / "tests/onnx/cases.txt", "--at-least", "670",
-                              "--page", SOURCE / "docs/onnx.md"]}
+                              "--page", SOURCE / "docs/onnx_operators.md"]}
 
 HEADER = f"""#pragma once
 
