@@ -259,6 +259,15 @@ TEST(DocsTest, TheReadmeIsShort) {
   EXPECT_LE(lines_of(xgrad_tests::read_bytes(root / "README.md")).size(), 120u);
 }
 
+TEST(DocsTest, PagesAreOfAReadableLength) {
+  const std::vector<std::string> too_long = {"adding_an_op.md", "autograd.md", "mistakes.md",
+                                             "pretrained.md"};
+  for (const fs::path& path : files_in("docs", ".md")) {
+    if (std::find(too_long.begin(), too_long.end(), path.filename()) != too_long.end()) continue;
+    EXPECT_LE(lines_of(xgrad_tests::read_bytes(path)).size(), 250u) << path << ": split or shorten it";
+  }
+}
+
 TEST(DocsTest, MeasurementsNameTheirCommand) {
   const std::string page = xgrad_tests::read_bytes(root / "docs/speed.md");
   for (const fs::directory_entry& entry : fs::directory_iterator(root / "benchmarks/results")) {
