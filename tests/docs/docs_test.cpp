@@ -280,4 +280,28 @@ TEST(DocsTest, MeasurementsNameTheirCommand) {
   }
 }
 
+TEST(DocsTest, TablesOfSpeedHaveTheNumbersOfMeasurements) {
+  const std::regex link(R"(\(\.\./benchmarks/results/([\w.]+)\))"), number(R"(\d+\.\d+|\d{3,})");
+  std::vector<std::string> sections(1);
+  for (const std::string& line : lines_of(xgrad_tests::read_bytes(root / "docs/speed.md"))) {
+    if (line.starts_with("##")) sections.emplace_back();
+    sections.back() += line + "\n";
+  }
+  std::size_t found = 0;
+  for (const std::string& section : sections) {
+    std::string measured;
+    for (std::sregex_iterator file(section.begin(), section.end(), link), last; file != last; ++file)
+      measured += xgrad_tests::read_bytes(root / "benchmarks/results" / (*file)[1].str());
+    if (measured.empty() || section.find("encoder.jsonl") != std::string::npos)
+      continue;  // speed.py compares
+    for (const std::string& line : lines_of(section)) {
+      if (!line.starts_with("| ")) continue;
+      const std::string cells = line.substr(line.find(" | "));
+      for (std::sregex_iterator cell(cells.begin(), cells.end(), number), last; cell != last; ++cell, ++found)
+        EXPECT_NE(measured.find(cell->str()), std::string::npos) << cell->str() << " is in no file: " << line;
+    }
+  }
+  EXPECT_GT(found, 100u);
+}
+
 }  // namespace docs_test
