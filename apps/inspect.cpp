@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 #ifdef XGRAD_APPS_ONNX
@@ -144,7 +144,7 @@ Range range_of(const TensorView& tensor) {
 }
 
 /// The text as in JSON: on one line, and without control characters for the terminal.
-std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string in_quotes(const std::string& text) { return xgrad::detail::JsonTree(text).dump(); }
 
 /// The same without the quotes.
 std::string escaped(const std::string& text) {

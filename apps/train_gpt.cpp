@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/command_line.hpp"
@@ -138,12 +138,12 @@ class Evaluations {
     flush_output();
   }
 
-  const nlohmann::json& all() const { return all_; }
+  const xgrad::detail::JsonTree& all() const { return all_; }
 
  private:
   const TextModel& model_;
   const GptOptions& options_;
-  nlohmann::json all_ = nlohmann::json::array();
+  xgrad::detail::JsonTree all_ = xgrad::detail::JsonTree::array();
 };
 
 /// Shows the first tokens of the validation text in the report, and what the model expects behind each.
@@ -271,7 +271,7 @@ int run(const GptOptions& options) {
   std::printf("%s after %zu steps, %.0f s; validation loss %.4f\n", outcome(log), log.steps, log.seconds,
               reached);
   print_sample(model, options, options.seed);
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"validation_loss", reached}, {"evaluations", evaluations.all()}});
   metrics.write(report);
   return training_run.exit_code();

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <span>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"
@@ -195,9 +195,9 @@ int run(const SyllableOptions& options) {
   std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", outcome(log), log.steps,
               held_out.size());
   std::printf("  %-20s %5.2f %%\n", "encoder", 100 * reached);
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report["held_out_accuracy"] = reached;
-  report["baselines"] = nlohmann::json::object();
+  report["baselines"] = xgrad::detail::JsonTree::object();
   for (const Baseline& baseline : compared) {
     std::printf("  %-20s %5.2f %%\n", baseline.name.c_str(), 100 * baseline.accuracy);
     report["baselines"][baseline.name] = baseline.accuracy;

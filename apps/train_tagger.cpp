@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"
@@ -232,7 +232,7 @@ int run(const TaggerOptions& options) {
   std::printf("  %-24s %5.2f %%\n\n", "most frequent tag", 100 * baseline);
   print(test);
 
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"test_accuracy", test.accuracy()},
                  {"validation_accuracy", training_run.best_score()},
                  {"known_accuracy", share(test.known_right, test.known)},
@@ -240,7 +240,7 @@ int run(const TaggerOptions& options) {
                  {"baselines", {{"most_frequent_tag", baseline}}},
                  {"tags", test.tags},
                  {"confusion", test.counts}});
-  report["tag_accuracy"] = nlohmann::json::object();
+  report["tag_accuracy"] = xgrad::detail::JsonTree::object();
   for (std::size_t i = 0; i < test.tags.size(); ++i)
     report["tag_accuracy"][test.tags[i]] = share(test.counts[i][i], test.row_total(i));
   metrics.write(report);

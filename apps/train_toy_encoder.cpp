@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "cloze_task.hpp"
@@ -203,7 +203,7 @@ int run(const TrainingOptions& options) {
     std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer,
                 heads[kind].head, heads[kind].weight);
   }
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"held_out_accuracy", reached}, {"attention_on_target", attention}});
   metrics.write(report);
   return training_run.exit_code();

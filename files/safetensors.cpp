@@ -6,9 +6,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include <nlohmann/json.hpp>
-
 #include "../base/detail/json_text.hpp"
+#include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {
@@ -30,7 +29,7 @@ struct Entry {
 
 /// Takes the events of nlohmann's SAX parser, which shows what its parsed document would not: keys that come
 /// twice, and whether a number is an integer. It accepts only what may come next, so nothing can nest deeply.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+class HeaderReader : public nlohmann::json_sax<detail::JsonTree> {
  public:
   explicit HeaderReader(const std::string& path) : path_(path) {}
 
@@ -126,9 +125,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ != Place::header || key_ != metadata_key) refuse("null");
     return true;
   }
-  bool binary(nlohmann::json::binary_t&) override { refuse("binary data"); }
+  bool binary(detail::JsonTree::binary_t&) override { refuse("binary data"); }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
+  bool parse_error(std::size_t, const std::string&, const detail::JsonTree::exception& error) override {
     fail("the header must be JSON, got a ", detail::json_error(error.what()));
   }
 
@@ -236,8 +235,8 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries, s
 /// The text as a JSON string.
 std::string json_string(const std::string& what, const std::string& text) {
   try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
+    return detail::JsonTree(text).dump();
+  } catch (const detail::JsonTree::exception&) {
     detail::fail<ValueError>("write_safetensors: ", what, " must be UTF-8, got ", in_quotes(text));
   }
 }
@@ -305,7 +304,7 @@ void SafetensorsFile::read(const std::string& path, std::span<const std::byte> b
   const std::span<const std::byte> header = header_of(path, bytes);
   HeaderReader reader(path);
   const char* const text = reinterpret_cast<const char*>(header.data());
-  nlohmann::json::sax_parse(text, text + header.size(), &reader);
+  detail::JsonTree::sax_parse(text, text + header.size(), &reader);
 
   const std::span<const std::byte> data = bytes.subspan(8 + header.size());
   std::ranges::stable_sort(

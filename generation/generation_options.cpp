@@ -8,8 +8,6 @@
 #include <span>
 #include <type_traits>
 
-#include <nlohmann/json.hpp>
-
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
@@ -235,19 +233,19 @@ std::optional<std::string> broken(const Rule& rule, const std::optional<V>& valu
 // ---- writing ----
 
 template <class V>
-nlohmann::json written(const V& value) {
+xgrad::detail::JsonTree written(const V& value) {
   return value;
 }
 
 template <class V>
-nlohmann::json written(const std::optional<V>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
+xgrad::detail::JsonTree written(const std::optional<V>& value) {
+  return value ? xgrad::detail::JsonTree(*value) : xgrad::detail::JsonTree();
 }
 
 /// One end token is written without a list.
-nlohmann::json written(const std::optional<std::vector<std::int64_t>>& ids) {
+xgrad::detail::JsonTree written(const std::optional<std::vector<std::int64_t>>& ids) {
   if (!ids) return {};
-  return ids->size() == 1 ? nlohmann::json(ids->front()) : nlohmann::json(*ids);
+  return ids->size() == 1 ? xgrad::detail::JsonTree(ids->front()) : xgrad::detail::JsonTree(*ids);
 }
 
 }  // namespace
@@ -268,7 +266,7 @@ Options Options::from_folder(const std::string& folder) {
   for (const auto& [name, neutral] : unbuilt) {
     known.insert(name);
     const std::optional<Json> found = json.find(name);
-    if (found && nlohmann::json::parse(found->dump()) != nlohmann::json::parse(neutral))
+    if (found && xgrad::detail::JsonTree::parse(found->dump()) != xgrad::detail::JsonTree::parse(neutral))
       found->refuse(xgrad::detail::join({neutral, ", as others are not built"}));
   }
   for (const char* const name : kept_keys) {
@@ -282,9 +280,8 @@ Options Options::from_folder(const std::string& folder) {
 }
 
 std::string Options::json() const {
-  nlohmann::json json = nlohmann::json::object();
-  const xgrad::detail::EmptiedTree emptied(json);
-  for (const auto& [name, value] : other_keys) json[name] = nlohmann::json::parse(value);
+  xgrad::detail::JsonTree json = xgrad::detail::JsonTree::object();
+  for (const auto& [name, value] : other_keys) json[name] = xgrad::detail::JsonTree::parse(value);
   const Options defaults;
   for_each_field([&](const char* name, auto member, const Rule&) {
     if (this->*member != defaults.*member) json[name] = written(this->*member);

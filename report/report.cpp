@@ -18,8 +18,6 @@
 #include <utility>
 #include <variant>
 
-#include <nlohmann/json.hpp>
-
 #include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
@@ -36,7 +34,7 @@
 namespace xgrad {
 namespace {
 
-using Json = nlohmann::json;
+using Json = detail::JsonTree;
 
 Json rows_json(const std::vector<ProfileRow>& rows) {
   Json list = Json::array();
@@ -259,10 +257,8 @@ void Report::write(const std::string& path) const { write_data(json(), path); }
 void write_comparison(const std::vector<std::pair<std::string, std::string>>& names_and_texts,
                       const std::string& path) {
   Json all{{"format", "xgrad-report"}, {"version", 1}, {"runs", Json::array()}};
-  const detail::EmptiedTree emptied(all);
   for (const auto& [name, text] : names_and_texts) {
     Json data = parsed_report(name, text);
-    const detail::EmptiedTree emptied_data(data);
     for (Json& run : data["runs"]) all["runs"].push_back(std::move(run));
   }
   write_data(all.dump(), path);

@@ -8,11 +8,13 @@ namespace {
 struct Plan {
   bool active, for_good, failed;
   std::size_t left;  // allocations that succeed
+  std::size_t done;
 };
 constinit thread_local Plan plan{};
 
 bool fails() noexcept {
   if (!plan.active) return false;
+  ++plan.done;
   if (plan.left > 0) {
     --plan.left;
     return false;
@@ -42,8 +44,9 @@ void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std:
 
 namespace xgrad_tests {
 
-FailingMemory::FailingMemory(std::size_t after, bool for_good) { plan = {true, for_good, false, after}; }
+FailingMemory::FailingMemory(std::size_t after, bool for_good) { plan = {true, for_good, false, after, 0}; }
 FailingMemory::~FailingMemory() { plan.active = false; }
 bool FailingMemory::failed() const { return plan.failed; }
+std::size_t FailingMemory::count() const { return plan.done; }
 
 }  // namespace xgrad_tests

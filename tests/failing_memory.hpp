@@ -15,6 +15,8 @@ class FailingMemory {
 
   /// Whether an allocation has failed.
   bool failed() const;
+  /// The number of allocations until the first that failed, or until now.
+  std::size_t count() const;
 };
 
 }  // namespace xgrad_tests

@@ -8,10 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/json_text.hpp"
+#include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "detail/files/model_folder.hpp"
@@ -22,7 +21,7 @@ namespace xgrad::tokenizers {
 namespace {
 
 namespace unicode = detail::unicode;
-using nlohmann::ordered_json;
+using ordered_json = xgrad::detail::OrderedJsonTree;
 using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::make_folder, xgrad::detail::write_file;
 
 constexpr std::array<const char*, 5> special_tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
@@ -18,7 +18,7 @@
 namespace apps {
 namespace {
 
-using nlohmann::json;
+using json = xgrad::detail::JsonTree;
 
 /// The texts of a file, and whether their words have the labels.
 struct LabelledTexts {

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -348,7 +348,7 @@ int run(FineTuneOptions options) {
        " chose the weights, those after the epoch with the best score: their share is that of a validation, "
        "and "
        "a test needs other texts");
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"accuracy", after.accuracy()},
                  {"labels", labels},
                  {"baselines", {{"most_frequent_label", baseline}}}});

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -75,7 +75,7 @@ struct Score {
   std::size_t right, hidden;
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(hidden); }
 
-  nlohmann::json json() const {
+  xgrad::detail::JsonTree json() const {
     return {{"loss", loss}, {"accuracy", accuracy()}, {"hidden_tokens", hidden}};
   }
 };
@@ -182,14 +182,14 @@ class Evaluations {
                    now.loss, 100 * now.accuracy(), length);
   }
 
-  const nlohmann::json& all() const { return all_; }
+  const xgrad::detail::JsonTree& all() const { return all_; }
 
  private:
   const Model& model_;
   const Pieces& pieces_;
   std::int64_t pad_id_;
   const RunOptions& options_;
-  nlohmann::json all_ = nlohmann::json::array();
+  xgrad::detail::JsonTree all_ = xgrad::detail::JsonTree::array();
 };
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
@@ -271,7 +271,7 @@ int run(PretrainOptions options) {
   const Score after = evaluations(lengths.last());
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
   print("after", after);
-  nlohmann::json report = training_run.metrics(log);
+  xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"before", before.json()}, {"after", after.json()}, {"evaluations", evaluations.all()}});
   metrics.write(report);
   return training_run.exit_code();

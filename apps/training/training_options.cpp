@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/train/communicator.hpp>
 
@@ -193,7 +193,7 @@ MetricsFile::MetricsFile(const std::string& path) {
   if (!path.empty()) file_.emplace(path);
 }
 
-void MetricsFile::write(const nlohmann::json& metrics) {
+void MetricsFile::write(const xgrad::detail::JsonTree& metrics) {
   if (!file_) return;
   const std::string text = metrics.dump(2) + "\n";
   file_->write(std::as_bytes(std::span(text)));

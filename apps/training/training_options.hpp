@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <xgrad/base/detail/json_tree_fwd.hpp>
 #include <xgrad/base/file.hpp>
 
 namespace xgrad {
@@ -85,7 +85,7 @@ class MetricsFile {
   /// For an empty path nothing is written.
   explicit MetricsFile(const std::string& path);
 
-  void write(const nlohmann::json& metrics);
+  void write(const xgrad::detail::JsonTree& metrics);
 
  private:
   std::optional<xgrad::AtomicFile> file_;

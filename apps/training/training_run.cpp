@@ -6,7 +6,7 @@
 #include <exception>
 #include <optional>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -258,14 +258,14 @@ void TrainingRun::compare_words(const std::vector<std::string>& words) {
   words_ = checksum_of(words, words_);
 }
 
-nlohmann::json TrainingRun::metrics(const xgrad::TrainingLog& log) const {
-  nlohmann::json all = {{"steps", log.steps},
-                        {"seconds", log.seconds},
-                        {"seed", options_.seed},
-                        {"interrupted", log.interrupted},
-                        {"loss", log.losses}};
+xgrad::detail::JsonTree TrainingRun::metrics(const xgrad::TrainingLog& log) const {
+  xgrad::detail::JsonTree all = {{"steps", log.steps},
+                                 {"seconds", log.seconds},
+                                 {"seed", options_.seed},
+                                 {"interrupted", log.interrupted},
+                                 {"loss", log.losses}};
   if (options_.ranks == nullptr) return all;
-  all["ranks"] = nlohmann::json::array();
+  all["ranks"] = xgrad::detail::JsonTree::array();
   for (const xgrad::RankTimes& times : sharded_.rank_times()) {
     all["ranks"].push_back(
         {{"computing", times.computing}, {"waiting", times.waiting}, {"overlapping", times.overlapping}});

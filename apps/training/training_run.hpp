@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <xgrad/base/detail/json_tree_fwd.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/communicator.hpp>
@@ -146,7 +146,7 @@ class TrainingRun {
   int exit_code() const { return signal_code_ != 0 ? signal_code_ : file_is_lost_ ? 1 : 0; }
 
   /// What all programs write into their metrics file.
-  nlohmann::json metrics(const xgrad::TrainingLog& log) const;
+  xgrad::detail::JsonTree metrics(const xgrad::TrainingLog& log) const;
 
  private:
   xgrad::Agreement agreement() const;

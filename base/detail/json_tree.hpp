@@ -1,34 +1,59 @@
 #pragma once
 
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "json_tree_fwd.hpp"
+
+// The destructor of nlohmann's values moves their children into a new vector, and so ends the process where
+// there is no memory for it: at the end of a scope, and inside each initializer list and copy that fails. It
+// also reads through the null pointer of a value whose container could not be made. The trees' own, a
+// specialization of that function, recurses: as deep as the value.
+
 namespace xgrad::detail {
 
-/// Empties a value of nlohmann's from its leaves on. Its destructor moves the children of a value into a new
-/// vector, and ends the process if there is no memory for it; that of an empty value allocates nothing. As
-/// deep a recursion as the value.
-template <class Json>
-void empty_tree(Json& value) noexcept {
-  if (value.is_object()) {
-    auto& members = *value.template get_ptr<typename Json::object_t*>();
-    for (auto& [name, member] : members) empty_tree(member);
-    members.clear();
-  } else if (value.is_array()) {
-    auto& items = *value.template get_ptr<typename Json::array_t*>();
-    for (Json& item : items) empty_tree(item);
-    items.clear();
+/// std::allocator, as a type of this library's: that makes the trees types of its own, too.
+template <class T>
+struct TreeAllocator : std::allocator<T> {
+  TreeAllocator() noexcept = default;
+  template <class U>
+  TreeAllocator(const TreeAllocator<U>& /*other*/) noexcept {}
+  template <class U>
+  struct rebind {
+    using other = TreeAllocator<U>;
+  };
+};
+
+/// Ends what a value holds; nothing for a null pointer.
+template <class Held>
+void end_held(Held* held) noexcept {
+  if (held == nullptr) return;
+  std::destroy_at(held);
+  TreeAllocator<Held>().deallocate(held, 1);
+}
+
+template <class Value>
+void end_value(Value& value, nlohmann::detail::value_t type) noexcept {
+  using nlohmann::detail::value_t;
+  if (type == value_t::object) {
+    end_held(value.object);
+  } else if (type == value_t::array) {
+    end_held(value.array);
+  } else if (type == value_t::string) {
+    end_held(value.string);
+  } else if (type == value_t::binary) {
+    end_held(value.binary);
   }
 }
 
-/// Empties a local value at the end of its scope, also when an error leaves it.
-template <class Json>
-class EmptiedTree {
- public:
-  explicit EmptiedTree(Json& value) noexcept : value_(value) {}
-  EmptiedTree(const EmptiedTree&) = delete;
-  EmptiedTree& operator=(const EmptiedTree&) = delete;
-  ~EmptiedTree() { empty_tree(value_); }
-
- private:
-  Json& value_;
-};
-
 }  // namespace xgrad::detail
+
+template <>
+inline void xgrad::detail::JsonTree::json_value::destroy(nlohmann::detail::value_t type) {
+  xgrad::detail::end_value(*this, type);
+}
+template <>
+inline void xgrad::detail::OrderedJsonTree::json_value::destroy(nlohmann::detail::value_t type) {
+  xgrad::detail::end_value(*this, type);
+}

@@ -67,7 +67,7 @@ struct CausalFamilyInfo {
   /// Names the fields beside those that all families have.
   void (*fields)(Fields&, CausalConfig&) = nullptr;
   /// Adds to a config.json what a GGUF file says, but for tokens; null if these files are not read.
-  void (*gguf_fields)(const GgufFields&, nlohmann::json&) = nullptr;
+  void (*gguf_fields)(const GgufFields&, xgrad::detail::JsonTree&) = nullptr;
 };
 
 const CausalFamilyInfo& info_of(CausalFamily family);
@@ -84,7 +84,7 @@ extern const CausalFamilyInfo gpt2, llama, mistral, qwen2, qwen3;
 /// The sizes, the function, eps, dropout and rotary positions by Llama's names.
 void llama_fields(Fields& fields, CausalConfig& config);
 /// The same of a GGUF file.
-void llama_gguf_fields(const GgufFields& file, nlohmann::json& config);
+void llama_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config);
 /// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen has them.
 void qwen_window_fields(Fields& fields, CausalConfig& config);
 

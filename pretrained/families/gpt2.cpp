@@ -1,5 +1,5 @@
-#include <nlohmann/json.hpp>
 
+#include "../../base/detail/json_tree.hpp"
 #include "../detail/causal_family.hpp"
 #include "../detail/family.hpp"
 
@@ -79,7 +79,7 @@ void gpt2_fields(Fields& fields, CausalConfig& config) {
                  "predict_special_tokens"});
 }
 
-void gpt2_gguf_fields(const GgufFields& file, nlohmann::json& config) {
+void gpt2_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config) {
   config.update({{"n_positions", file.size("context_length")},
                  {"n_embd", file.size("embedding_length")},
                  {"n_inner", file.size("feed_forward_length")},

@@ -1,5 +1,5 @@
-#include <nlohmann/json.hpp>
 
+#include "../../base/detail/json_tree.hpp"
 #include "../detail/causal_family.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
@@ -30,7 +30,7 @@ void llama_fields(Fields& fields, CausalConfig& config) {
   write_rotary(fields, *config.rotary);
 }
 
-void llama_gguf_fields(const GgufFields& file, nlohmann::json& config) {
+void llama_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config) {
   const std::int64_t hidden = file.size("embedding_length"), heads = file.size("attention.head_count");
   const std::int64_t head = file.size_or("attention.key_length", hidden / heads);
   for (const char* const key : {"attention.value_length", "rope.dimension_count"}) {
@@ -69,7 +69,7 @@ const CausalFamilyInfo llama{.family = CausalFamily::llama,
                                    fields.ignore({"is_llama_config"});
                                  },
                              .gguf_fields =
-                                 [](const GgufFields& file, nlohmann::json& config) {
+                                 [](const GgufFields& file, xgrad::detail::JsonTree& config) {
                                    llama_gguf_fields(file, config);
                                    config["attention_bias"] = file.has_tensor("blk.0.attn_q.bias");
                                    config["mlp_bias"] = file.has_tensor("blk.0.ffn_up.bias");

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
 template <class A>
-nlohmann::json json_of(const A& array, const char* dtype) {
+JsonTree json_of(const A& array, const char* dtype) {
   const std::span elements(array.data(), array.size());
   return {
       {"shape", shape_json(array.shape())}, {"dtype", dtype}, {"base64", base64(std::as_bytes(elements))}};
@@ -25,7 +25,7 @@ nlohmann::json json_of(const A& array, const char* dtype) {
 
 }  // namespace
 
-nlohmann::json shape_json(const Shape& shape) { return std::vector<std::size_t>(shape.begin(), shape.end()); }
+JsonTree shape_json(const Shape& shape) { return std::vector<std::size_t>(shape.begin(), shape.end()); }
 
 std::string base64(std::span<const std::byte> bytes) {
   constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -41,16 +41,16 @@ std::string base64(std::span<const std::byte> bytes) {
   return text;
 }
 
-nlohmann::json array_json(const Array<float>& array) { return json_of(array, "f32"); }
-nlohmann::json array_json(const Array<double>& array) { return json_of(array, "f64"); }
-nlohmann::json array_json(const Ids& ids) { return json_of(ids, "i64"); }
-nlohmann::json array_json(const Mask& mask) {
+JsonTree array_json(const Array<float>& array) { return json_of(array, "f32"); }
+JsonTree array_json(const Array<double>& array) { return json_of(array, "f64"); }
+JsonTree array_json(const Ids& ids) { return json_of(ids, "i64"); }
+JsonTree array_json(const Mask& mask) {
   static_assert(sizeof(bool) == 1);
   return json_of(mask, "u8");
 }
 
 template <class T>
-nlohmann::json rounded_json(const Array<T>& array) {
+JsonTree rounded_json(const Array<T>& array) {
   T low = 0, high = 0;
   if (array.size() > 0) {
     const auto [least, most] = std::minmax_element(array.data(), array.data() + array.size());
@@ -71,14 +71,12 @@ nlohmann::json rounded_json(const Array<T>& array) {
           {"high", high},
           {"base64", base64(std::as_bytes(std::span(codes)))}};
 }
-template nlohmann::json rounded_json(const Array<float>&);
-template nlohmann::json rounded_json(const Array<double>&);
+template JsonTree rounded_json(const Array<float>&);
+template JsonTree rounded_json(const Array<double>&);
 
-nlohmann::json number_json(double number) {
-  return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json();
-}
+JsonTree number_json(double number) { return std::isfinite(number) ? JsonTree(number) : JsonTree(); }
 
-nlohmann::json number_json(float number) {
+JsonTree number_json(float number) {
   if (!std::isfinite(number)) return {};
   const double x = number;
   const int exponent = number == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(x))));

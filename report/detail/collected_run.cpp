@@ -10,14 +10,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../base/detail/json_tree.hpp"
 #include "array_json.hpp"
 #include "statistics.hpp"
 
 namespace xgrad::detail {
 namespace {
 
-using Json = nlohmann::json;
+using Json = JsonTree;
 
 /// Adds to a list of an object. What push_back() makes of null would be destroyed as a list even where there
 /// was no memory for one.
@@ -284,7 +283,6 @@ std::string text_of(const Json& data) { return data.dump(-1, ' ', false, Json::e
 std::size_t length_of(const CollectedRun& collected, const Detail& detail) {
   ArrayWriter counts(true);
   Json all = json_of(collected, detail, counts);
-  const EmptiedTree emptied(all);
   return text_of(all).size() + counts.length();
 }
 
@@ -417,7 +415,6 @@ std::string CollectedRun::json() const {
   const Detail detail = fitting(*this);
   ArrayWriter write(false);
   Json all = json_of(*this, detail, write);
-  const EmptiedTree emptied(all);
   if (const std::string note = note_of(detail); !note.empty()) all["runs"][0]["notes"].push_back(note);
   return text_of(all);
 }

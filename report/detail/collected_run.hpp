@@ -9,8 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "../../base/detail/json_tree.hpp"
 #include "../report.hpp"
 #include "recording.hpp"
 
@@ -34,19 +33,19 @@ struct AttentionSnapshot {
 };
 
 struct AttentionRecord {
-  nlohmann::json head;  // identifies it
-  nlohmann::json masked;
+  JsonTree head;  // identifies it
+  JsonTree masked;
   ByStep<AttentionSnapshot> snapshots;
 };
 
 /// A value of a graph at a step; its arrays are empty if not kept.
 struct ValueSnapshot {
-  nlohmann::json statistics, gradient_statistics;
+  JsonTree statistics, gradient_statistics;
   AnyArray value, gradient;
 };
 
 struct GraphRecord {
-  nlohmann::json head;
+  JsonTree head;
   ByStep<std::vector<ValueSnapshot>> snapshots;
   std::set<std::size_t> values, gradients;  // ids of those kept at all steps, not only at the last
 
@@ -59,22 +58,22 @@ struct GraphRecord {
 
 /// Histograms of a parameter.
 struct Histograms {
-  nlohmann::json shape;
-  ByStep<nlohmann::json> snapshots;
+  JsonTree shape;
+  ByStep<JsonTree> snapshots;
 };
 
 /// Data by name or in the order of addition.
 struct CollectedRun {
-  nlohmann::json run = nlohmann::json::object();
+  JsonTree run = JsonTree::object();
   std::vector<std::string> notes;
   std::set<std::size_t> steps;
   std::vector<std::pair<std::string, Curve>> curves;
   std::vector<std::pair<std::string, Histograms>> parameters;
   std::map<std::string, AnyArray> before;  // weights at the last call of parameters()
   std::vector<AttentionRecord> attention;
-  std::vector<std::pair<nlohmann::json, ByStep<nlohmann::json>>> predictions;
+  std::vector<std::pair<JsonTree, ByStep<JsonTree>>> predictions;
   std::vector<GraphRecord> graphs;
-  std::map<std::uint64_t, std::vector<nlohmann::json>> tensors;  // by recording, in this order
+  std::map<std::uint64_t, std::vector<JsonTree>> tensors;  // by recording, in this order
 
   /// The entry with this name; a new one at the end if it is missing.
   template <class V, class K>

@@ -12,20 +12,20 @@ namespace xgrad::detail {
 namespace {
 
 /// A formula needs the number even if it is none of JSON: masks write -inf.
-nlohmann::json attribute_json(double number) {
+JsonTree attribute_json(double number) {
   if (std::isfinite(number)) return number;
   return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
 }
 
-nlohmann::json json_of(const AttributeCopy& value) {
+JsonTree json_of(const AttributeCopy& value) {
   return std::visit(
-      []<class V>(const V& held) -> nlohmann::json {
+      []<class V>(const V& held) -> JsonTree {
         if constexpr (std::is_same_v<V, Ids> || std::is_same_v<V, Mask>) {
           return array_json(held);
         } else if constexpr (std::is_same_v<V, double>) {
           return attribute_json(held);
         } else if constexpr (std::is_same_v<V, std::vector<double>>) {
-          nlohmann::json list = nlohmann::json::array();
+          JsonTree list = JsonTree::array();
           for (const double number : held) list.push_back(attribute_json(number));
           return list;
         } else {
@@ -60,7 +60,7 @@ class Recorder {
 
   void add(const TracedOp<T>& op) {
     RecordedValue<T> value{RecordedValue<T>::Kind::op, op.op->name, {}, {},
-                           nlohmann::json::object(),   op.result,   {}};
+                           JsonTree::object(),         op.result,   {}};
     for (const Variable<T>& input : op.inputs) value.inputs.push_back(id_of(input));
     for (const auto& [name, attribute] : op.attributes) value.attributes[name] = json_of(attribute);
     graph.operands.try_emplace(op.op->name, op.op->inputs.begin(), op.op->inputs.end());

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "../../autograd/detail/trace.hpp"
+#include "../../base/detail/json_tree.hpp"
 #include "../../models/module.hpp"
 
 // Not installed: the ops of a program.
@@ -23,7 +22,7 @@ struct RecordedValue {
   std::string name;                   ///< of the op, the parameter or the buffer
   std::optional<std::string> module;  ///< that called the op
   std::vector<std::optional<std::size_t>> inputs;
-  nlohmann::json attributes;
+  JsonTree attributes;
   Variable<T> variable;
   Variable<T> gradient;  ///< d(loss)/d(variable); undefined if the loss does not depend on it
 };

@@ -34,13 +34,13 @@ Sums sums_of(const Array<T>& array) {
 }
 
 template <class T>
-nlohmann::json json_of(const Sums& sums) {
+JsonTree json_of(const Sums& sums) {
   const auto count = static_cast<double>(sums.finite);
   const auto number = [](double x) { return number_json(static_cast<T>(x)); };
-  nlohmann::json all{{"min", number(sums.low)},
-                     {"max", number(sums.high)},
-                     {"mean", number(sums.sum / count)},
-                     {"rms", number(std::sqrt(sums.squares / count))}};
+  JsonTree all{{"min", number(sums.low)},
+               {"max", number(sums.high)},
+               {"mean", number(sums.sum / count)},
+               {"rms", number(std::sqrt(sums.squares / count))}};
   if (sums.nonfinite > 0) all["nonfinite"] = sums.nonfinite;
   return all;
 }
@@ -48,12 +48,12 @@ nlohmann::json json_of(const Sums& sums) {
 }  // namespace
 
 template <class T>
-nlohmann::json statistics_json(const Array<T>& array) {
+JsonTree statistics_json(const Array<T>& array) {
   return json_of<T>(sums_of(array));
 }
 
 template <class T>
-nlohmann::json histogram_json(const Array<T>& array) {
+JsonTree histogram_json(const Array<T>& array) {
   const Sums sums = sums_of(array);
   constexpr std::size_t bins = 32;
   std::vector<std::size_t> counts(bins);
@@ -64,14 +64,14 @@ nlohmann::json histogram_json(const Array<T>& array) {
     const double place = width > 0 ? x / width - sums.low / width : 0;
     ++counts[std::min(static_cast<std::size_t>(place), bins - 1)];
   }
-  nlohmann::json all = json_of<T>(sums);
+  JsonTree all = json_of<T>(sums);
   all.update({{"norm", number_json(std::sqrt(sums.squares))}, {"counts", counts}});
   return all;
 }
 
-template nlohmann::json statistics_json(const Array<float>&);
-template nlohmann::json statistics_json(const Array<double>&);
-template nlohmann::json histogram_json(const Array<float>&);
-template nlohmann::json histogram_json(const Array<double>&);
+template JsonTree statistics_json(const Array<float>&);
+template JsonTree statistics_json(const Array<double>&);
+template JsonTree histogram_json(const Array<float>&);
+template JsonTree histogram_json(const Array<double>&);
 
 }  // namespace xgrad::detail

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "../../base/array.hpp"
+#include "../../base/detail/json_tree.hpp"
 
 // Not installed: summary statistics of an array.
 
@@ -10,10 +9,10 @@ namespace xgrad::detail {
 
 /// Minimum, maximum, mean and root mean square of the finite elements, and the number of others.
 template <class T>
-nlohmann::json statistics_json(const Array<T>& array);
+JsonTree statistics_json(const Array<T>& array);
 
 /// The statistics with the norm, and counts in equal bins from the minimum to the maximum.
 template <class T>
-nlohmann::json histogram_json(const Array<T>& array);
+JsonTree histogram_json(const Array<T>& array);
 
 }  // namespace xgrad::detail

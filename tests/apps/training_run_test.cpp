@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/common/command_line.hpp"
@@ -75,7 +76,7 @@ struct Outcome {
   std::vector<StateDict<float>> evaluated;  ///< the weights at each evaluation
   StateDict<float> weights;                 ///< at the end
   double best_score = 0;
-  nlohmann::json metrics;
+  xgrad::detail::JsonTree metrics;
   std::string shown;  ///< on stderr
 };
 
@@ -222,7 +223,7 @@ TEST(TrainingRunTest, EndsAfterItsStepsWithTheLastWeights) {
   EXPECT_EQ(outcome.metrics.at("seed"), 4);
   EXPECT_EQ(outcome.metrics.at("interrupted"), false);
   EXPECT_GT(outcome.metrics.at("seconds"), 0);
-  EXPECT_EQ(outcome.metrics.at("loss"), nlohmann::json(outcome.log.losses));
+  EXPECT_EQ(outcome.metrics.at("loss"), xgrad::detail::JsonTree(outcome.log.losses));
   TrainingOptions other = small_options();
   other.seed = 5;
   EXPECT_NE(train(other, {}).weights, outcome.weights);

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 namespace xgrad_tests {
 
 /// RFC 4648, decoded digit by digit.
@@ -23,8 +21,8 @@ inline std::string decoded(const std::string& text) {
 }
 
 /// The elements of an array in a report.
-template <class E>
-std::vector<E> elements(const nlohmann::json& array) {
+template <class E, class Json>
+std::vector<E> elements(const Json& array) {
   const std::string bytes = decoded(array.at("base64"));
   std::vector<E> result(bytes.size() / sizeof(E));
   std::memcpy(result.data(), bytes.data(), bytes.size());

@@ -26,7 +26,7 @@
 
 namespace report_test {
 
-using nlohmann::json;
+using json = xgrad::detail::JsonTree;
 using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Shape, xgrad::Variable;
 using xgrad::detail::array_json, xgrad::detail::base64;
 using xgrad_tests::elements, xgrad_tests::message_of;

@@ -1,51 +1,19 @@
+#include "../failing_memory.hpp"
+
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/tokenizers/tokenizer.hpp>
 
 #include "../../tokenizers/detail/files/json.hpp"
 
 namespace failing_allocations_test {
 
-/// Which allocations of this thread fail: those after `left` more, or of these the first alone.
-struct Failing {
-  bool active = false, all = false;
-  std::size_t left = 0;
-};
-thread_local Failing failing;
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (failing.active) {
-    if (failing.left == 0) {
-      failing.active = failing.all;
-      throw std::bad_alloc();
-    }
-    --failing.left;
-  }
-  void* const memory = alignment == 0
-                           ? std::malloc(size == 0 ? 1 : size)
-                           : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace failing_allocations_test
-
-void* operator new(std::size_t size) { return failing_allocations_test::allocate(size, 0); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return failing_allocations_test::allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-
-namespace failing_allocations_test {
-
+using xgrad::detail::JsonTree, xgrad::detail::OrderedJsonTree;
 using xgrad::tokenizers::Tokenizer;
 using xgrad::tokenizers::detail::Json;
 
@@ -54,15 +22,12 @@ using xgrad::tokenizers::detail::Json;
 template <class F>
 std::size_t fail_each(bool all, std::size_t stride, const F& f) {
   for (std::size_t i = 0;; ++i) {
-    failing = {.active = true, .all = all, .left = i * stride};
+    const xgrad_tests::FailingMemory memory(i * stride, all);
     try {
       f();
-      const bool was_reached = !failing.active;
-      failing = {};
-      EXPECT_FALSE(was_reached) << "an error was lost";
+      EXPECT_FALSE(memory.failed()) << "an error was lost";
       return i;
     } catch (const std::bad_alloc&) {
-      failing = {};
     }
   }
 }
@@ -73,6 +38,27 @@ TEST(FailingAllocationsTest, JsonIsDestroyedWithoutMemory) {
                                "c": {"d": {"e": {"f": [true, 2.5, "x"]}}, "g": [[], [[]], {"h": {}}]}})";
   for (const bool all : {false, true})
     EXPECT_GT(fail_each(all, 1, [&] { Json::parse("f", text).at("c").at("g").items(); }), 30U);
+}
+
+/// All the ways to a value: lists of braces, copies, texts, and members of nothing, which become an object.
+template <class Tree>
+std::string built_text() {
+  Tree all{{"a", {{"b", {1, 2, {{"c", "a text that is not kept in the string itself"}}}}, {"d", {}}}},
+           {"e", Tree::parse(R"([[{"f": [1.5, null, {}]}], "x"])")}};
+  const Tree copy = all;
+  all["g"]["h"].push_back(copy);
+  all.update({{"i", {{"j", copy.at("a")}}}});
+  return all.dump();
+}
+
+TEST(FailingAllocationsTest, TreesOfAllKindsNeedNoMemoryToEnd) {
+  const std::string expected = built_text<JsonTree>();
+  EXPECT_EQ(JsonTree::parse(expected)["g"]["h"][0]["e"][0][0]["f"].dump(), "[1.5,null,{}]");
+  EXPECT_EQ(JsonTree::parse(built_text<OrderedJsonTree>()), JsonTree::parse(expected));
+  for (const bool all : {false, true}) {
+    EXPECT_GT(fail_each(all, 1, [&] { EXPECT_EQ(built_text<JsonTree>(), expected); }), 200U);
+    EXPECT_GT(fail_each(all, 1, [] { static_cast<void>(built_text<OrderedJsonTree>()); }), 100U);
+  }
 }
 
 TEST(FailingAllocationsTest, AVocabularyThatDoesNotFitIsBadAlloc) {

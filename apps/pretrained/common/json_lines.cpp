@@ -3,13 +3,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
+#include <xgrad/base/detail/json_tree.hpp>
 
 namespace apps {
 namespace {
 
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return xgrad::detail::JsonTree(text).dump(-1, ' ', false,
+                                            xgrad::detail::JsonTree::error_handler_t::replace);
 }
 
 std::string number(double value) {

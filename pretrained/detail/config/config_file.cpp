@@ -2,8 +2,6 @@
 
 #include <initializer_list>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 
@@ -141,19 +139,20 @@ LabelFields labels_in(Fields& fields) {
 
 std::string config_json(const ConfigChange& change, const ConfigHead& head) {
   const bool fresh = change.read.empty();
-  nlohmann::json all = fresh ? nlohmann::json::object() : nlohmann::json::parse(change.read);
-  const xgrad::detail::EmptiedTree emptied(all);
+  xgrad::detail::JsonTree all =
+      fresh ? xgrad::detail::JsonTree::object() : xgrad::detail::JsonTree::parse(change.read);
   all["model_type"] = head.model_type;
   all["architectures"] = {head.architecture};
   all[all.contains("dtype") ? "dtype" : "torch_dtype"] =
       head.dtype;                                // as transformers 5 names it, or as before
   for (const auto& [name, text] : change.now) {  // what is the same stays as it was spelled
     const auto found = change.then.find(name);
-    if (found == change.then.end() || found->second != text) all[name] = nlohmann::json::parse(text);
+    if (found == change.then.end() || found->second != text) all[name] = xgrad::detail::JsonTree::parse(text);
   }
   const auto& [labels, problem] = change.labels;
   if (fresh || labels != change.labels_then.id2label) {
-    nlohmann::json ids = nlohmann::json::object(), names = nlohmann::json::object();
+    xgrad::detail::JsonTree ids = xgrad::detail::JsonTree::object(),
+                            names = xgrad::detail::JsonTree::object();
     for (std::size_t id = 0; id < labels.size(); ++id) {
       names[labels[id]] = id;
       ids[std::to_string(id)] = labels[id];
@@ -162,7 +161,8 @@ std::string config_json(const ConfigChange& change, const ConfigHead& head) {
     all["label2id"] = names;
   }
   all.erase("quantization_config");
-  if (!head.quantization.empty()) all["quantization_config"] = nlohmann::json::parse(head.quantization);
+  if (!head.quantization.empty())
+    all["quantization_config"] = xgrad::detail::JsonTree::parse(head.quantization);
   if (!problem && change.labels_then.problem_type) all.erase("problem_type");
   if (problem && problem != change.labels_then.problem_type) {
     for (const auto& [name, kind] : problem_names())

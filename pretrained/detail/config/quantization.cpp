@@ -4,9 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -63,20 +62,20 @@ void check_quantization(const Json& json) {
 
 std::string quantization_json(const std::vector<std::string>& ignored) {
   const auto scheme = [](const char* strategy, bool is_dynamic) {
-    return nlohmann::json{{"num_bits", 8},
-                          {"type", "int"},
-                          {"symmetric", true},
-                          {"strategy", strategy},
-                          {"dynamic", is_dynamic}};
+    return xgrad::detail::JsonTree{{"num_bits", 8},
+                                   {"type", "int"},
+                                   {"symmetric", true},
+                                   {"strategy", strategy},
+                                   {"dynamic", is_dynamic}};
   };
-  const nlohmann::json group{{"targets", {"Linear"}},
-                             {"weights", scheme("channel", false)},
-                             {"input_activations", scheme("token", true)}};
-  return nlohmann::json{{"quant_method", "compressed-tensors"},
-                        {"format", "int-quantized"},
-                        {"quantization_status", "compressed"},
-                        {"config_groups", {{"group_0", group}}},
-                        {"ignore", ignored}}
+  const xgrad::detail::JsonTree group{{"targets", {"Linear"}},
+                                      {"weights", scheme("channel", false)},
+                                      {"input_activations", scheme("token", true)}};
+  return xgrad::detail::JsonTree{{"quant_method", "compressed-tensors"},
+                                 {"format", "int-quantized"},
+                                 {"quantization_status", "compressed"},
+                                 {"config_groups", {{"group_0", group}}},
+                                 {"ignore", ignored}}
       .dump();
 }
 

@@ -5,9 +5,8 @@
 #include <set>
 #include <variant>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -55,18 +54,18 @@ void refuse_others(const Json& parameters) {
   if (part && part->number(0, 1) != 1) part->refuse("1, as all of a head is rotated");
 }
 
-nlohmann::json parameters_of(std::monostate) { return {{"rope_type", "default"}}; }
+xgrad::detail::JsonTree parameters_of(std::monostate) { return {{"rope_type", "default"}}; }
 
-nlohmann::json parameters_of(const LinearScaling& scaling) {
+xgrad::detail::JsonTree parameters_of(const LinearScaling& scaling) {
   return {{"rope_type", "linear"}, {"factor", scaling.factor}};
 }
 
 /// max_positions is a field of its own.
-nlohmann::json parameters_of(const DynamicScaling& scaling) {
+xgrad::detail::JsonTree parameters_of(const DynamicScaling& scaling) {
   return {{"rope_type", "dynamic"}, {"factor", scaling.factor}};
 }
 
-nlohmann::json parameters_of(const Llama3Scaling& scaling) {
+xgrad::detail::JsonTree parameters_of(const Llama3Scaling& scaling) {
   return {{"rope_type", "llama3"},
           {"factor", scaling.factor},
           {"low_freq_factor", scaling.low_freq_factor},
@@ -74,25 +73,25 @@ nlohmann::json parameters_of(const Llama3Scaling& scaling) {
           {"original_max_position_embeddings", scaling.original_max_positions}};
 }
 
-nlohmann::json parameters_of(const YarnScaling& scaling) {
-  nlohmann::json all{{"rope_type", "yarn"},
-                     {"factor", scaling.factor},
-                     {"original_max_position_embeddings", scaling.original_max_positions},
-                     {"beta_fast", scaling.beta_fast},
-                     {"beta_slow", scaling.beta_slow},
-                     {"truncate", scaling.truncate}};
+xgrad::detail::JsonTree parameters_of(const YarnScaling& scaling) {
+  xgrad::detail::JsonTree all{{"rope_type", "yarn"},
+                              {"factor", scaling.factor},
+                              {"original_max_position_embeddings", scaling.original_max_positions},
+                              {"beta_fast", scaling.beta_fast},
+                              {"beta_slow", scaling.beta_slow},
+                              {"truncate", scaling.truncate}};
   if (scaling.attention_factor) all["attention_factor"] = *scaling.attention_factor;
   if (scaling.mscale != 0) all["mscale"] = scaling.mscale;
   if (scaling.mscale_all_dim != 0) all["mscale_all_dim"] = scaling.mscale_all_dim;
   return all;
 }
 
-nlohmann::json parameters_of(const LongScaling& scaling) {
-  nlohmann::json all{{"rope_type", "longrope"},
-                     {"factor", scaling.factor},
-                     {"original_max_position_embeddings", scaling.original_max_positions},
-                     {"short_factor", scaling.short_factors},
-                     {"long_factor", scaling.long_factors}};
+xgrad::detail::JsonTree parameters_of(const LongScaling& scaling) {
+  xgrad::detail::JsonTree all{{"rope_type", "longrope"},
+                              {"factor", scaling.factor},
+                              {"original_max_position_embeddings", scaling.original_max_positions},
+                              {"short_factor", scaling.short_factors},
+                              {"long_factor", scaling.long_factors}};
   if (scaling.attention_factor) all["attention_factor"] = *scaling.attention_factor;
   return all;
 }
@@ -111,7 +110,8 @@ std::size_t head_dim(const Config& config) {
 }
 
 std::string described(const RotaryConfig& rotary) {
-  nlohmann::json all = std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
+  xgrad::detail::JsonTree all =
+      std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
   all["rope_theta"] = rotary.theta;
   if (const auto* const dynamic = std::get_if<DynamicScaling>(&rotary.scaling))
     all["max_positions"] = dynamic->max_positions;
@@ -130,7 +130,8 @@ void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rota
 }
 
 void write_rotary(Fields& fields, const RotaryConfig& rotary) {
-  nlohmann::json all = std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
+  xgrad::detail::JsonTree all =
+      std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
   fields.put("rope_scaling", std::holds_alternative<std::monostate>(rotary.scaling) ? "null" : all.dump());
   all["rope_theta"] = rotary.theta;
   fields.put("rope_parameters", all.dump());

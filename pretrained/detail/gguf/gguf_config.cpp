@@ -4,8 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
@@ -16,7 +14,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-using nlohmann::json;
+using json = xgrad::detail::JsonTree;
 using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 class ConfigReader {
@@ -126,7 +124,6 @@ class ConfigReader {
 
 std::string gguf_config(const GgufFile& file, const std::string& path) {
   json config = ConfigReader(file, path).read();
-  const xgrad::detail::EmptiedTree emptied(config);
   return config.dump();
 }
 

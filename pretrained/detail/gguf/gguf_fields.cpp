@@ -4,9 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -40,10 +39,11 @@ const TensorView* GgufFields::tensor(std::string_view name) const {
   return found == file_.tensors().end() ? nullptr : &*found;
 }
 
-nlohmann::json GgufFields::rotary(std::size_t head) const {
+xgrad::detail::JsonTree GgufFields::rotary(std::size_t head) const {
   const auto* const base = find("rope.freq_base");
   const auto* const type = find("rope.scaling.type");
-  nlohmann::json all{{"rope_theta", base != nullptr ? base->number() : 10000.0}, {"rope_type", "default"}};
+  xgrad::detail::JsonTree all{{"rope_theta", base != nullptr ? base->number() : 10000.0},
+                              {"rope_type", "default"}};
   const TensorView* const divisors = tensor(frequencies);
   if (type != nullptr && type->text() != "none") {
     if (divisors != nullptr) type->refuse("none beside the tensor " + in_quotes(std::string(frequencies)));

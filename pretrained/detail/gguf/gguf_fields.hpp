@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "../../../base/detail/json_tree_fwd.hpp"
 #include "../../../files/gguf.hpp"
 
 // Not installed: what a GGUF file says of a model, for the files of pretrained/families/.
@@ -36,7 +35,7 @@ class GgufFields {
   const TensorView* tensor(std::string_view name) const;
   bool has_tensor(std::string_view name) const { return tensor(name) != nullptr; }
   /// The rope_parameters of heads of this size.
-  nlohmann::json rotary(std::size_t head) const;
+  xgrad::detail::JsonTree rotary(std::size_t head) const;
 
  private:
   const GgufFile& file_;

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/detail/json_tree.hpp"
 #include "../../../base/detail/utf8.hpp"
@@ -18,7 +16,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-using nlohmann::json;
+using json = xgrad::detail::JsonTree;
 using xgrad::detail::fail;
 
 enum class TokenType : std::int64_t { normal = 1, unknown, control, user_defined, unused, byte };
@@ -238,7 +236,6 @@ class TokenizerReader {
 
 std::string gguf_tokenizer(const GgufFile& file, const std::string& path) {
   json tokenizer = TokenizerReader(file, path).read();
-  const xgrad::detail::EmptiedTree emptied(tokenizer);
   return tokenizer.dump();
 }
 

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
@@ -55,9 +53,9 @@ std::string with_marks(std::string_view text) {
 
 /// Builds the document from nlohmann's SAX events, which show what its own builder would not: keys that come
 /// twice, and how deep and how large it gets before it is there.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+class Builder : public nlohmann::json_sax<xgrad::detail::JsonTree> {
  public:
-  Builder(const std::string& path, nlohmann::json& root) : path_(path), root_(root) {}
+  Builder(const std::string& path, xgrad::detail::JsonTree& root) : path_(path), root_(root) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -71,40 +69,41 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     return put(std::move(value));
   }
-  bool binary(nlohmann::json::binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(nlohmann::json::object()); }
-  bool start_array(std::size_t) override { return open(nlohmann::json::array()); }
+  bool binary(xgrad::detail::JsonTree::binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(xgrad::detail::JsonTree::object()); }
+  bool start_array(std::size_t) override { return open(xgrad::detail::JsonTree::array()); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
 
   bool key(std::string& key) override {
-    const auto [place, is_new] = open_.back()->get_ref<nlohmann::json::object_t&>().try_emplace(key);
+    const auto [place, is_new] = open_.back()->get_ref<xgrad::detail::JsonTree::object_t&>().try_emplace(key);
     if (!is_new)
       xgrad::detail::fail<FileError>(path_, ": the key ", in_quotes(key), " must be unique, got it twice");
     member_ = &place->second;
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
+  bool parse_error(std::size_t, const std::string&,
+                   const xgrad::detail::JsonTree::exception& error) override {
     xgrad::detail::fail<FileError>(path_, ": must be JSON, got a ", xgrad::detail::json_error(error.what()));
   }
 
  private:
-  nlohmann::json* add(nlohmann::json value) {
+  xgrad::detail::JsonTree* add(xgrad::detail::JsonTree value) {
     if (++count_ > most_values)
       xgrad::detail::fail<FileError>(path_, ": must have at most ", most_values, " values");
-    nlohmann::json* place = &root_;
+    xgrad::detail::JsonTree* place = &root_;
     if (!open_.empty()) place = open_.back()->is_object() ? member_ : &open_.back()->emplace_back();
     *place = std::move(value);
     return place;
   }
 
-  bool put(nlohmann::json value) {
+  bool put(xgrad::detail::JsonTree value) {
     add(std::move(value));
     return true;
   }
 
-  bool open(nlohmann::json value) {
+  bool open(xgrad::detail::JsonTree value) {
     if (open_.size() == most_levels)
       xgrad::detail::fail<FileError>(path_, ": must be at most ", most_levels, " levels deep");
     open_.push_back(add(std::move(value)));
@@ -117,14 +116,14 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& path_;
-  nlohmann::json& root_;
-  std::vector<nlohmann::json*> open_;
-  nlohmann::json* member_ = nullptr;
+  xgrad::detail::JsonTree& root_;
+  std::vector<xgrad::detail::JsonTree*> open_;
+  xgrad::detail::JsonTree* member_ = nullptr;
   std::size_t count_ = 0;
 };
 
 /// What a value is, in an error.
-std::string shown(const nlohmann::json& value) {
+std::string shown(const xgrad::detail::JsonTree& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
@@ -138,13 +137,12 @@ struct Json::File {
   explicit File(const std::string& name) : path(name) {}
   File(const File&) = delete;
   File& operator=(const File&) = delete;
-  ~File() { xgrad::detail::empty_tree(root); }
 
   std::string path;
-  nlohmann::json root;
+  xgrad::detail::JsonTree root;
 };
 
-Json::Json(std::shared_ptr<const File> file, const nlohmann::json* value, std::string place)
+Json::Json(std::shared_ptr<const File> file, const xgrad::detail::JsonTree* value, std::string place)
     : file_(std::move(file)), value_(value), place_(std::move(place)) {}
 
 Json Json::read(const std::string& path) {
@@ -162,12 +160,12 @@ Json Json::parse(const std::string& path, std::string_view text) {
   Builder builder(file->path, file->root);
   std::string marked;
   if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) text = marked = with_marks(text);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
-  const nlohmann::json* const root = &file->root;
+  xgrad::detail::JsonTree::sax_parse(text.begin(), text.end(), &builder);
+  const xgrad::detail::JsonTree* const root = &file->root;
   return {std::move(file), root, ""};
 }
 
-Json Json::below(const std::string& name, const nlohmann::json& value) const {
+Json Json::below(const std::string& name, const xgrad::detail::JsonTree& value) const {
   return {file_, &value, place_.empty() ? name : place_ + "." + name};
 }
 
@@ -228,7 +226,7 @@ std::vector<Json> Json::items() const {
   if (!is_array()) refuse("an array");
   std::vector<Json> items;
   items.reserve(value_->size());
-  for (const nlohmann::json& item : *value_)
+  for (const xgrad::detail::JsonTree& item : *value_)
     items.push_back({file_, &item, place_ + "[" + std::to_string(items.size()) + "]"});
   return items;
 }

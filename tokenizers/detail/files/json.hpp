@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "../../../base/detail/json_tree_fwd.hpp"
 
 // Not installed: validated JSON files of a model folder.
 
@@ -64,12 +64,12 @@ class Json {
  private:
   struct File;
 
-  Json(std::shared_ptr<const File> file, const nlohmann::json* value, std::string place);
+  Json(std::shared_ptr<const File> file, const xgrad::detail::JsonTree* value, std::string place);
 
-  Json below(const std::string& name, const nlohmann::json& value) const;
+  Json below(const std::string& name, const xgrad::detail::JsonTree& value) const;
 
   std::shared_ptr<const File> file_;
-  const nlohmann::json* value_;
+  const xgrad::detail::JsonTree* value_;
   std::string place_;  // "model.vocab[3]"; empty for the root
 };
 
