@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <system_error>
 
 #include "../base/detail/folder_files.hpp"
+#include "../base/detail/folder_names.hpp"
 #include "../base/detail/tell.hpp"
 #include "../base/file.hpp"
 #include "../files/gguf.hpp"
@@ -117,9 +117,7 @@ std::vector<std::string> other_weights(const std::string& folder) {
                                  "pytorch_model.bin.index.json", "adapter_config.json",
                                  "adapter_model.safetensors",    "adapter_model.bin"};
   std::error_code error;
-  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end;
-       file.increment(error)) {
-    const std::string name = file->path().filename().string();
+  for (const std::string& name : xgrad::detail::names_in(folder, error)) {
     if ((name.starts_with("model-") && name.ends_with(".safetensors")) ||
         (name.starts_with("pytorch_model-") && name.ends_with(".bin")))
       names.push_back(name);

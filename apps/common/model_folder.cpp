@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <functional>
 
+#include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/base/file.hpp>
 
 namespace apps {
@@ -11,15 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names = xgrad::detail::names_in(folder.string(), error);
+  if (error) xgrad::detail::fail<xgrad::FileError>(folder.string(), ": cannot be read: ", error.message());
+  return names;
+}
+
 /// The regular files whose names are `wanted`, unless both folders are one.
 void copy_files(const fs::path& from, const fs::path& to,
                 const std::function<bool(const fs::path& name)>& wanted) {
   if (fs::exists(to) && fs::equivalent(from, to)) return;
   fs::create_directories(to);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const fs::path name = entry.path().filename();
-    if (!entry.is_regular_file() || !wanted(name)) continue;
-    const xgrad::MappedFile file(entry.path().string());
+  for (const std::string& name : names_in(from)) {
+    if (!fs::is_regular_file(from / name) || !wanted(name)) continue;
+    const xgrad::MappedFile file((from / name).string());
     xgrad::AtomicFile copy((to / name).string());
     copy.write(file.bytes());
     copy.commit();
@@ -40,12 +48,12 @@ void copy_model_texts(const std::string& from, const std::string& to,
 
 void copy_module_folders(const std::string& from, const std::string& to) {
   if (!fs::exists(fs::path(from) / "modules.json")) return;
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const fs::path name = entry.path().filename();
-    const char first = name.string().front();
-    if (!entry.is_directory() || first < '0' || first > '9' || name.string().ends_with("_Transformer"))
+  for (const std::string& name : names_in(from)) {
+    const fs::path module = fs::path(from) / name;
+    if (!fs::is_directory(module) || name.front() < '0' || name.front() > '9' ||
+        name.ends_with("_Transformer"))
       continue;
-    copy_files(entry.path(), to / name, [](const fs::path&) { return true; });
+    copy_files(module, fs::path(to) / name, [](const fs::path&) { return true; });
   }
 }
 

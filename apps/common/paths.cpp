@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include <xgrad/base/detail/folder_names.hpp>
+
 namespace apps {
 namespace {
 
@@ -73,13 +75,13 @@ std::vector<fs::path> files_of(const NamedPath& named) {
   std::error_code error;
   if (!is_folder(named.path)) return {named.path};
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(named.path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_regular_file(error)) {
-      if (named.use == PathUse::input_folder || is_of_model(name)) files.push_back(entry.path());
-    } else if (named.use != PathUse::input_folder && is_module(name) && entry.is_directory(error)) {
-      for (const fs::directory_entry& part : fs::directory_iterator(entry.path(), error))
-        if (part.is_regular_file(error)) files.push_back(part.path());
+  for (const std::string& name : xgrad::detail::names_in(named.path, error)) {
+    const fs::path path = fs::path(named.path) / name;
+    if (fs::is_regular_file(path, error)) {
+      if (named.use == PathUse::input_folder || is_of_model(name)) files.push_back(path);
+    } else if (named.use != PathUse::input_folder && is_module(name) && fs::is_directory(path, error)) {
+      for (const std::string& part : xgrad::detail::names_in(path.string(), error))
+        if (fs::is_regular_file(path / part, error)) files.push_back(path / part);
     }
   }
   return files;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/base/error.hpp>
 
 namespace apps {
@@ -14,9 +15,6 @@ TemporaryFolder::TemporaryFolder(const std::string& parent) : path_(parent + "/.
     throw xgrad::FileError(parent + ": cannot be written: " + std::system_category().message(errno));
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
+TemporaryFolder::~TemporaryFolder() { xgrad::detail::remove_folder(path_.c_str()); }
 
 }  // namespace apps

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "line_reader.hpp"
@@ -73,8 +74,9 @@ TaggedFile read_tagged_file(const std::string& path) {
 std::vector<TaggedFile> read_tagged_folder(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.is_regular_file()) paths.push_back(entry.path().string());
+  for (const std::string& name : xgrad::detail::names_in(folder, error)) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    if (std::filesystem::is_regular_file(path)) paths.push_back(path.string());
   }
   if (error) throw std::runtime_error(folder + ": cannot be read: " + error.message());
   if (paths.empty()) throw std::runtime_error(folder + ": must hold files of tagged sentences, got none");

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "../../../base/detail/digest.hpp"
+#include "../../../base/detail/folder_names.hpp"
 #include "../../../base/error.hpp"
 #include "../../../base/file.hpp"
 #include "weight_files.hpp"
@@ -20,8 +21,9 @@ namespace fs = std::filesystem;
 std::vector<fs::path> regular_files(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> files;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->is_regular_file(error)) files.push_back(entry->path());
+  for (const std::string& name : xgrad::detail::names_in(folder.string(), error)) {
+    std::error_code ignored;  // such as of a link to nothing
+    if (fs::is_regular_file(folder / name, ignored)) files.push_back(folder / name);
   }
   if (error) xgrad::detail::fail<FileError>(folder.string(), ": cannot be read: ", error.message());
   return files;
