@@ -1,7 +1,6 @@
 #include "graph.hpp"
 
 #include <algorithm>
-#include <new>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -38,8 +37,6 @@ detail::Program<T> compiled_at(const std::string& path, const detail::Model& mod
     throw FileError(path + ": " + error.what());
   } catch (const IndexError& error) {
     throw FileError(path + ": " + error.what());
-  } catch (const std::bad_alloc&) {
-    throw FileError(path + ": its initializers do not fit into memory");
   }
 }
 
