@@ -69,6 +69,12 @@ class Generator {
   explicit Generator(std::span<const std::uint32_t> key) { manual_seed(key); }
   /// Copies the state: both draw the same numbers.
   Generator(const Generator& other) : engine_(other.engine_), cached_normal_(other.cached_normal_) {}
+  /// The same. Needs no memory for a state that set_state() has restored.
+  Generator& operator=(const Generator& other) {
+    engine_ = other.engine_;
+    cached_normal_ = other.cached_normal_;
+    return *this;
+  }
 
   /// Restarts the stream from the low 32 bits of the seed.
   void manual_seed(std::uint64_t seed);

@@ -1,5 +1,6 @@
 #include "training_checkpoint.hpp"
 
+#include <mutex>
 #include <string_view>
 
 #include "../base/error.hpp"
@@ -127,10 +128,12 @@ std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts,
   try {
     check_config(file.metadata(), config);
     const TrainingState state = state_in(file);
-    const std::string random = metadata(random_key);
-    Generator().set_state(random);  // throws before anything is changed
+    Generator random;
+    random.set_state(metadata(random_key));
     run.load_state_dict(state);
-    set_rng_state(random);
+    Generator& generator = default_generator();  // what follows needs no memory: it cannot fail
+    const std::lock_guard lock(generator.mutex());
+    generator = random;
     return run.step;
   } catch (const ValueError& error) {
     throw ValueError(path + ": " + error.what());

@@ -12,6 +12,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
+#include "failing_memory.hpp"
 #include "files.hpp"
 
 namespace training_checkpoint_test {
@@ -246,6 +247,31 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
         }),
         "checkpoint: a part's name must have no dot, and not be 'numbers' or empty, got '" + name + "'");
   }
+}
+
+TEST(CheckpointTest, WithoutMemoryALoadChangesNothing) {
+  const TemporaryFile file;
+  SmallRun<float> saved(Kind::adam);
+  for (int i = 0; i < 3; ++i) saved.step();
+  save_checkpoint(saved.parts(), file.path(), 3);
+  const std::string expected = saved.fingerprint();
+  SmallRun<float> other(Kind::adam, 4);
+  other.step();
+  const std::string before = other.fingerprint();
+  const xgrad::TrainingParts parts = other.parts();
+  const auto loads = [&](std::size_t allocations) {
+    const xgrad_tests::FailingMemory memory(allocations, true);
+    try {
+      xgrad::load_checkpoint(file.path(), parts);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  };
+  std::size_t count = 0;
+  for (; !loads(count); ++count) ASSERT_EQ(other.fingerprint(), before) << count;
+  EXPECT_GT(count, 100U);
+  EXPECT_EQ(other.fingerprint(), expected);
 }
 
 TEST(CheckpointTest, EveryOptionThatDiffersIsNamed) {
