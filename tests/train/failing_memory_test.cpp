@@ -13,14 +13,11 @@
 #include <xgrad/models/channel_norms.hpp>
 #include <xgrad/ops/pointwise/arithmetic.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
-#include <xgrad/train/adagrad.hpp>
-#include <xgrad/train/adam.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/lbfgs.hpp>
 #include <xgrad/train/moving_average.hpp>
-#include <xgrad/train/muon.hpp>
-#include <xgrad/train/rmsprop.hpp>
-#include <xgrad/train/sgd.hpp>
+
+#include "optimizer_kinds.hpp"
 
 // Every allocation of a call fails in turn, once and from there on. The call throws std::bad_alloc and has
 // changed nothing; the same call gives the same afterwards.
@@ -28,7 +25,7 @@
 namespace failing_memory_test {
 
 using xgrad::Array, xgrad::Optimizer, xgrad::TrainingState, xgrad::Variable;
-using xgrad_tests::FailingMemory;
+using xgrad_tests::FailingMemory, xgrad_tests::OptimizerKind, xgrad_tests::optimizer_kinds;
 using Parameters = std::vector<Variable<float>>;
 
 /// What a call may change, as something that can be compared, and the call.
@@ -88,32 +85,6 @@ void differentiate(const Parameters& all) {
   loss_of(all).backward();
 }
 
-struct Kind {
-  const char* name;
-  std::function<std::shared_ptr<Optimizer<float>>(const Parameters&)> make;
-};
-
-template <class O, class Options>
-Kind kind(const char* name, const Options& options) {
-  return {name, [options](const Parameters& all) { return std::make_shared<O>(all, options); }};
-}
-
-std::vector<Kind> kinds() {
-  return {kind<xgrad::SGD<float>>("SGD", xgrad::SGDOptions{.lr = 0.01}),
-          kind<xgrad::SGD<float>>("SGD with momentum",
-                                  xgrad::SGDOptions{.lr = 0.01, .momentum = 0.9, .dampening = 0.5}),
-          kind<xgrad::Adagrad<float>>("Adagrad", xgrad::AdagradOptions{.lr_decay = 0.1}),
-          kind<xgrad::RMSprop<float>>("RMSprop", xgrad::RMSpropOptions{}),
-          kind<xgrad::RMSprop<float>>("RMSprop, centered, with momentum",
-                                      xgrad::RMSpropOptions{.momentum = 0.9, .centered = true}),
-          kind<xgrad::Adam<float>>("Adam", xgrad::AdamOptions{}),
-          kind<xgrad::Adam<float>>("Adam with amsgrad", xgrad::AdamOptions{.amsgrad = true}),
-          kind<xgrad::AdamW<float>>("AdamW", xgrad::AdamWOptions{}),
-          kind<xgrad::NAdam<float>>("NAdam", xgrad::NAdamOptions{}),
-          kind<xgrad::RAdam<float>>("RAdam", xgrad::RAdamOptions{}),
-          kind<xgrad::Muon<float>>("Muon", xgrad::MuonOptions{})};
-}
-
 TrainingState state_of(const xgrad::Stateful& object, const Parameters& all) {
   TrainingState state = object.state_dict();
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -122,7 +93,7 @@ TrainingState state_of(const xgrad::Stateful& object, const Parameters& all) {
 }
 
 TEST(FailingMemoryTest, AStepOfAnyOptimizerIsWholeOrChangesNothing) {
-  for (const Kind& kind : kinds()) {
+  for (const OptimizerKind& kind : optimizer_kinds()) {
     for (const int steps_before : {0, 2}) {
       SCOPED_TRACE(std::string(kind.name) + " after " + std::to_string(steps_before));
       expect_all_or_nothing([&] {
@@ -163,7 +134,7 @@ TEST(FailingMemoryTest, AStepOfLBFGSIsWholeOrChangesNothing) {
 }
 
 TEST(FailingMemoryTest, AStateIsLoadedWhollyOrNotAtAll) {
-  for (const Kind& kind : kinds()) {
+  for (const OptimizerKind& kind : optimizer_kinds()) {
     SCOPED_TRACE(kind.name);
     const auto trained = [&](int steps) {
       const Parameters all = parameters();
