@@ -106,9 +106,10 @@ auto record_fused(const Inputs<V...>& inputs, const Saved<S...>& saved, Composed
 /// composed of single ops: a backward that is itself recorded recomputes and differentiates it instead, so
 /// the op has derivatives of any order without formulas for them. A missing optional input is an undefined
 /// Variable for both. Pass Unread(x) for an input of which the kernel reads only whether it is defined.
-template <class T, detail::Described O, class... V, class... A, class... S, class Composed, class F>
-Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
-                  const Saved<S...>& saved, Composed&& composed, F&& backward) {
+template <class T, class... V, class... A, class... S, class Composed, class F>
+Variable<T> fused(StaticOp<sizeof...(V), sizeof...(A)> op, Variable<T>&& y, const Inputs<V...>& inputs,
+                  const Attributes<A...>& attributes, const Saved<S...>& saved, Composed&& composed,
+                  F&& backward) {
   if (detail::is_watched() && detail::single_ops) [[unlikely]]
     return std::apply(composed, detail::variables_of(inputs).variables);
   return detail::record_fused<T>(inputs, saved, std::forward<Composed>(composed), std::forward<F>(backward),
@@ -120,11 +121,10 @@ Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attr
 
 /// fused() for an op with several results: `composed` returns an array of them, `backward(dys, needs,
 /// inputs..., saved...)` takes an array of their gradients, undefined for an unused result.
-template <class T, std::size_t M, detail::Described O, class... V, class... A, class... S, class Composed,
-          class F>
-std::array<Variable<T>, M> fused_many(O& op, std::array<Variable<T>, M> ys, const Inputs<V...>& inputs,
-                                      const Attributes<A...>& attributes, const Saved<S...>& saved,
-                                      Composed&& composed, F&& backward) {
+template <class T, std::size_t M, class... V, class... A, class... S, class Composed, class F>
+std::array<Variable<T>, M> fused_many(StaticOp<sizeof...(V), sizeof...(A)> op, std::array<Variable<T>, M> ys,
+                                      const Inputs<V...>& inputs, const Attributes<A...>& attributes,
+                                      const Saved<S...>& saved, Composed&& composed, F&& backward) {
   if (detail::is_watched() && detail::single_ops) [[unlikely]]
     return std::apply(composed, detail::variables_of(inputs).variables);
   return detail::record_fused<T>(inputs, saved, std::forward<Composed>(composed), std::forward<F>(backward),

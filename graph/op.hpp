@@ -1,11 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string_view>
-#include <type_traits>
 
 namespace xgrad {
 
@@ -21,16 +19,13 @@ struct OpInfo {
   }
 };
 
-/// Description of one op, with I inputs and A attributes. All nodes of the op point to it, so it must have
-/// static storage duration: declare it as a constexpr constant (static constexpr inside a function), which
-/// the compiler checks.
+/// Description of one op, with I inputs and A attributes. All nodes of the op point to it, so record() takes
+/// only a constexpr constant with static storage duration (static constexpr inside a function).
 ///
 ///   inline constexpr Op cube("cube", {"x"});
 ///   inline constexpr Op layer_norm("layer_norm", {"x", "weight", "bias"}, {"normalized_shape", "eps"});
 template <std::size_t I, std::size_t A>
 struct Op : OpInfo {
-  static constexpr std::size_t input_count = I, attribute_count = A;
-
   constexpr Op(const char* op, const char* const (&input_names)[I]) requires(A == 0)
       : OpInfo{op, {names, I}, {}} {
     std::copy_n(input_names, I, names);
@@ -52,13 +47,34 @@ Op(const char*, const char* const (&)[I]) -> Op<I, 0>;
 template <std::size_t I, std::size_t A>
 Op(const char*, const char* const (&)[I], const char* const (&)[A]) -> Op<I, A>;
 
-namespace detail {
+/// A constexpr Op, as record() and its kind take it, of which a call names at most as many inputs (trailing
+/// ones may be missing), and all attributes or none.
+template <std::size_t inputs, std::size_t attributes>
+class StaticOp {
+ public:
+  /// Evaluated by the compiler, which refuses an Op that is not constexpr or not static: nodes would point to
+  /// it after it was destroyed.
+  template <std::size_t I, std::size_t A>
+  consteval StaticOp(const Op<I, A>& op) : info_(&op) {
+    check<I, A>();
+    static_cast<void>(op.names[0]);  // a read, which no op but a constexpr one has at compile time
+  }
+  template <std::size_t I, std::size_t A>
+  constexpr StaticOp(StaticOp<I, A> op) noexcept : info_(&op.info()) {
+    check<I, A>();
+  }
 
-/// A constant Op. Deduced as O&, it rejects temporaries.
-template <class O>
-concept Described = std::derived_from<O, OpInfo> && std::is_const_v<O> && requires {
-  O::input_count;
+  constexpr const OpInfo& info() const noexcept { return *info_; }
+
+ private:
+  template <std::size_t I, std::size_t A>
+  static constexpr void check() {
+    static_assert(inputs <= I, "the op has more inputs than its description names");
+    static_assert(attributes == 0 || attributes == A,
+                  "the op has other attributes than its description names");
+  }
+
+  const OpInfo* info_;
 };
 
-}  // namespace detail
 }  // namespace xgrad

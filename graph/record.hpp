@@ -65,20 +65,10 @@ template <class T, class... V, class... A>
   notify_op<T, A...>(op, ys, pointers, attributes);
 }
 
-/// An op has at most as many inputs as its description (trailing ones may be missing), and all attributes or
-/// none.
-template <class O, std::size_t inputs, std::size_t attributes>
-constexpr void check_description() {
-  static_assert(inputs <= O::input_count, "the op has more inputs than its description names");
-  static_assert(attributes == 0 || attributes == O::attribute_count,
-                "the op has other attributes than its description names");
-}
-
 /// record() for the M results of an op.
-template <std::size_t M, class T, class O, class... V, class... A, class... S, class F>
-void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
-                    const Saved<S...>& saved, F&& backward) {
-  check_description<O, sizeof...(V), sizeof...(A)>();
+template <std::size_t M, class T, class... V, class... A, class... S, class F>
+void record_results(const OpInfo& op, Variable<T>* ys, const Inputs<V...>& inputs,
+                    const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
   if (std::apply(will_record<V...>, inputs.variables))
     add_node<M>(op, ys, nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (is_watched()) [[unlikely]]
@@ -94,16 +84,16 @@ void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const At
 /// `saved`, and returns Grads<T, N>: a gradient of each input's shape. Its arguments are Variables: composed
 /// of the library's ops, the gradient is itself differentiable. It must capture sizes and plain arrays only,
 /// never a Variable. `op` describes the op; `attributes` are for watchers.
-template <class T, detail::Described O, class... V, class... A, class... S, class F>
-Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
-                   const Saved<S...>& saved, F&& backward) {
-  detail::record_results<1>(op, &y, inputs, attributes, saved, std::forward<F>(backward));
+template <class T, class... V, class... A, class... S, class F>
+Variable<T> record(StaticOp<sizeof...(V), sizeof...(A)> op, Variable<T>&& y, const Inputs<V...>& inputs,
+                   const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
+  detail::record_results<1>(op.info(), &y, inputs, attributes, saved, std::forward<F>(backward));
   return std::move(y);
 }
 
-template <class T, detail::Described O, class... V, class... S, class F>
-Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Saved<S...>& saved,
-                   F&& backward) {
+template <class T, class... V, class... S, class F>
+Variable<T> record(StaticOp<sizeof...(V), 0> op, Variable<T>&& y, const Inputs<V...>& inputs,
+                   const Saved<S...>& saved, F&& backward) {
   return record<T>(op, std::move(y), inputs, Attributes(), saved, std::forward<F>(backward));
 }
 
@@ -117,8 +107,8 @@ inline constexpr Op alias("alias", {"x"});
 namespace detail {
 
 /// y, which has the elements of x, with a new node.
-template <class T, Described O, class... A>
-Variable<T> same_elements(O& op, Variable<T>&& y, const Variable<T>& x,
+template <class T, class... A>
+Variable<T> same_elements(StaticOp<1, sizeof...(A)> op, Variable<T>&& y, const Variable<T>& x,
                           const Attributes<A...>& attributes = Attributes<>()) {
   return record<T>(op, std::move(y), Inputs(x), attributes, Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });

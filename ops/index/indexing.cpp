@@ -94,13 +94,13 @@ struct Part {
 /// The part along one axis, with the names of taking it and of putting it back. Bounds are told as they were
 /// asked for: clamped ones would depend on the length of the axis.
 struct AxisPart : Part {
-  AxisPart(const Op<1, 4>& take, const Op<1, 4>& put, const Shape& whole, std::size_t dim, Int start,
+  AxisPart(StaticOp<1, 4> take, StaticOp<1, 4> put, const Shape& whole, std::size_t dim, Int start,
            std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
       : Part(whole), op(take), grad_op(put), dim(dim), start(start), end(end), step(step) {}
 
   auto attributes() const { return Attributes(dim, start, end, step); }
 
-  const Op<1, 4>&op, &grad_op;
+  StaticOp<1, 4> op, grad_op;
   std::size_t dim;
   std::ptrdiff_t start;
   std::optional<std::ptrdiff_t> end;  // none for an element
@@ -113,7 +113,7 @@ struct ItemsPart : Part {
 
   auto attributes() const { return Attributes(starts, steps); }
 
-  static constexpr const Op<1, 2>&op = ops::index, &grad_op = ops::index_grad;
+  static constexpr StaticOp<1, 2> op = ops::index, grad_op = ops::index_grad;
   std::vector<std::ptrdiff_t> starts = {}, steps = {};
 };
 

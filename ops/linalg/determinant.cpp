@@ -51,7 +51,7 @@ Variable<T> as_matrices(const Variable<T>& x) {
 
 /// log |det a|, nan where the determinant is negative unless `of_negative`.
 template <class T>
-Variable<T> log_determinant(const Op<1, 0>& op, const Variable<T>& a, const Lu<T>& lu, bool of_negative) {
+Variable<T> log_determinant(StaticOp<1, 0> op, const Variable<T>& a, const Lu<T>& lu, bool of_negative) {
   Variable<T> y = detail::empty<T>(detail::batch_axes(a.shape()));
   T* to = detail::data(y);
   for_each_determinant(*lu, a.shape(-1), [&](std::size_t i, const auto& found) {

@@ -55,10 +55,10 @@ struct Diagonal {
 };
 
 template <class T>
-Variable<T> embedded(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d);
+Variable<T> embedded(StaticOp<1, 3> op, const Variable<T>& x, const Diagonal& d);
 
 template <class T>
-Variable<T> taken(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d) {
+Variable<T> taken(StaticOp<1, 3> op, const Variable<T>& x, const Diagonal& d) {
   Variable<T> y = detail::empty<T>(d.result_shape());
   const T* from = detail::data(x);
   T* to = detail::data(y);
@@ -68,8 +68,8 @@ Variable<T> taken(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d) {
 }
 
 template <class T>
-Variable<T> embedded(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d) {
-  Variable<T> y = detail::empty<T>(d.shape, op.name);
+Variable<T> embedded(StaticOp<1, 3> op, const Variable<T>& x, const Diagonal& d) {
+  Variable<T> y = detail::empty<T>(d.shape, op.info().name);
   const T* from = detail::data(x);
   T* to = detail::data(y);
   std::fill_n(to, y.size(), T{0});

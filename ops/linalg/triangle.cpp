@@ -10,9 +10,9 @@ namespace {
 /// Keeps the columns up to the diagonal, or from it on. Its gradient is the same of dy.
 template <class T>
 Variable<T> triangle(const Variable<T>& x, Int diagonal, bool lower) {
-  const Op<1, 1>& op = lower ? ops::tril : ops::triu;
+  const StaticOp<1, 1> op = lower ? StaticOp<1, 1>(ops::tril) : StaticOp<1, 1>(ops::triu);
   const std::size_t rank = x.dimension();
-  if (rank < 2) detail::fail<ShapeError>(op.name, ": x must have at least two axes, got ", x.shape());
+  if (rank < 2) detail::fail<ShapeError>(op.info().name, ": x must have at least two axes, got ", x.shape());
   const auto rows = static_cast<std::ptrdiff_t>(x.shape()[rank - 2]),
              columns = static_cast<std::ptrdiff_t>(x.shape()[rank - 1]);
   Variable<T> y = detail::empty<T>(x.shape());

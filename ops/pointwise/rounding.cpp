@@ -10,7 +10,7 @@ namespace {
 
 /// An op whose gradient is 0.
 template <class T>
-Variable<T> flat(const Op<1, 0>& op, void (*f)(const T*, T*, std::size_t), const Variable<T>& x) {
+Variable<T> flat(StaticOp<1, 0> op, void (*f)(const T*, T*, std::size_t), const Variable<T>& x) {
   return record<T>(op, detail::map(f, x), Inputs(x), Saved(), [](Variable<T>, Needs needs) -> Grads<T, 1> {
     return {Variable<T>(Array<T>(needs.shape(0), T{0}))};
   });
@@ -20,12 +20,12 @@ Variable<T> flat(const Op<1, 0>& op, void (*f)(const T*, T*, std::size_t), const
 /// of what the remainder leaves, for a / b itself may round to the next whole number; where the remainder is
 /// not finite, `whole` rounds a / b.
 template <class T>
-Variable<T> remainder_op(const Op<2, 0>& op, kernels::Binary kernel,
+Variable<T> remainder_op(StaticOp<2, 0> op, kernels::Binary kernel,
                          void (*contiguous)(const T*, const T*, T*, std::size_t),
                          Variable<T> (*f)(const Variable<T>&, const Variable<T>&),
                          Variable<T> (*whole)(const Variable<T>&), const Variable<T>& a,
                          const Variable<T>& b) {
-  return record<T>(op, detail::map_pairs(op.name, kernel, contiguous, a, b), Inputs(a, b),
+  return record<T>(op, detail::map_pairs(op.info().name, kernel, contiguous, a, b), Inputs(a, b),
                    Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
                    [f, whole](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      if (!needs[1]) return {detail::reduced(needs, 0, dy), Variable<T>()};

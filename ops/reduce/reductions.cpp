@@ -123,11 +123,12 @@ Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
 }
 
 template <class T>
-Variable<T> extreme(const Op<1, 2>& op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+Variable<T> extreme(StaticOp<1, 2> op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
                     const Reduced& result) {
   if (result.count == 0)
-    detail::fail<ValueError>(op.name, ": there are no elements to choose from in x ", x.shape());
-  return record<T>(op, reduce(op.name, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
+    detail::fail<ValueError>(op.info().name, ": there are no elements to choose from in x ", x.shape());
+  return record<T>(op, reduce(op.info().name, kernel, x, result), Inputs(x), result.attributes(),
+                   Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
                      const Variable<T> share = chosen / detail::summed(chosen, kept);
@@ -168,16 +169,16 @@ Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
 
 /// The norms of x, which do not leave the range: where the squares do, those of x times a power of two.
 template <class T>
-Variable<T> euclidean_norms(const Op<1, 3>& op, const Variable<T>& x, const Reduced& result) {
+Variable<T> euclidean_norms(StaticOp<1, 3> op, const Variable<T>& x, const Reduced& result) {
   if (result.count == 1) return reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
-  Variable<T> y = reduce(op.name, kernels::norm_middle<T>, x, result);
+  Variable<T> y = reduce(op.info().name, kernels::norm_middle<T>, x, result);
   // The squares of floats stay in the range of double, where the kernel adds them.
   if constexpr (std::is_same_v<T, double>) {
     constexpr T least = 1e-140, most = 1e150;
     T* const norms = detail::data(y);
     const auto leaves_range = [](T one) { return !(one >= least && one <= most); };
     if (result.count == 0 || std::none_of(norms, norms + y.size(), leaves_range)) return y;
-    Variable<T> largest = detail::empty<T>(result.kept, op.name);
+    Variable<T> largest = detail::empty<T>(result.kept, op.info().name);
     const Variable<T> sizes = abs(x);
     detail::reduce_axes(kernels::max_middle<T>, sizes, result.kept, detail::data(largest));
     Array<T> factors = Array<T>::from_shape(result.kept);
@@ -187,7 +188,7 @@ Variable<T> euclidean_norms(const Op<1, 3>& op, const Variable<T>& x, const Redu
           one > 0 && std::isfinite(one) ? std::ldexp(T{1}, std::min(-std::ilogb(one), 1023)) : T{1};
     }
     const Variable<T> scaled(Array<T>(x.value() * factors));
-    const Variable<T> scaled_norms = reduce(op.name, kernels::norm_middle<T>, scaled, result);
+    const Variable<T> scaled_norms = reduce(op.info().name, kernels::norm_middle<T>, scaled, result);
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (leaves_range(norms[i])) norms[i] = detail::data(scaled_norms)[i] / factors.data()[i];
     }

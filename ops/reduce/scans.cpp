@@ -28,8 +28,9 @@ Variable<T> running_sum(const Variable<T>& x, std::size_t axis, bool reversed) {
   const MiddleAxis m = middle_axis(axis, x.shape());
   Variable<T> y = detail::empty<T>(x.shape());
   kernels::cumsum(detail::data(x), m.outer, m.length, m.inner, reversed, detail::data(y));
+  const StaticOp<1, 1> op = reversed ? StaticOp<1, 1>(ops::cumsum_grad) : StaticOp<1, 1>(ops::cumsum);
   return record<T>(
-      reversed ? ops::cumsum_grad : ops::cumsum, std::move(y), Inputs(x), Attributes(axis), Saved(),
+      op, std::move(y), Inputs(x), Attributes(axis), Saved(),
       [axis, reversed](Variable<T> dy, Needs) -> Grads<T, 1> { return {running_sum(dy, axis, !reversed)}; });
 }
 

@@ -47,9 +47,9 @@ Variable<T> bias_grad(const Variable<T>& dy, std::size_t weight_rank) {
   return sum(dy, Dims(others));
 }
 
-template <bool to_images, class T, class O, class... A>
-Variable<T> convolved(O& op, const ConvolutionCall& call, const Variable<T>& x, const Variable<T>& weight,
-                      const Variable<T>& bias, const Attributes<A...>& attributes);
+template <bool to_images, class T, class... A>
+Variable<T> convolved(StaticOp<3, sizeof...(A)> op, const ConvolutionCall& call, const Variable<T>& x,
+                      const Variable<T>& weight, const Variable<T>& bias, const Attributes<A...>& attributes);
 
 /// The weight of which the convolution of `images` has the gradient `maps`.
 template <class T>
@@ -72,10 +72,11 @@ Variable<T> to_weight(const ConvolutionCall& call, const Variable<T>& images, co
 }
 
 /// The maps of the images x, or the images of the maps x.
-template <bool to_images, class T, class O, class... A>
-Variable<T> convolved(O& op, const ConvolutionCall& call, const Variable<T>& x, const Variable<T>& weight,
-                      const Variable<T>& bias, const Attributes<A...>& attributes) {
-  Variable<T> y = detail::empty<T>(to_images ? call.images : call.maps, op.name);
+template <bool to_images, class T, class... A>
+Variable<T> convolved(StaticOp<3, sizeof...(A)> op, const ConvolutionCall& call, const Variable<T>& x,
+                      const Variable<T>& weight, const Variable<T>& bias,
+                      const Attributes<A...>& attributes) {
+  Variable<T> y = detail::empty<T>(to_images ? call.images : call.maps, op.info().name);
   const auto product = to_images ? kernels::transposed_convolution<T> : kernels::convolution<T>;
   product(call.sizes, detail::data(x), detail::data(weight), detail::data(y));
   const kernels::Windows& windows = call.sizes.windows;
@@ -132,10 +133,10 @@ void check_bias(const char* op, const Variable<T>& bias, std::size_t channels, c
 /// What a window spans beyond its first element.
 std::size_t reach(std::size_t kernel, std::size_t dilation) { return (kernel - 1) * dilation; }
 
-template <class T, class O>
-Variable<T> convolution(O& op, std::size_t axes, const Variable<T>& x, const Variable<T>& weight,
+template <class T>
+Variable<T> convolution(StaticOp<3, 4> op, std::size_t axes, const Variable<T>& x, const Variable<T>& weight,
                         const Variable<T>& bias, const ConvOptions& options) {
-  const char* const name = op.name;
+  const char* const name = op.info().name;
   const Images of_x = detail::images(name, x.shape(), axes);
   check_weight(name, weight, axes, options.groups, "(O, C / groups");
   const auto groups = static_cast<std::size_t>(options.groups);
@@ -188,10 +189,10 @@ WindowAxis transposed_axis(const char* op, std::size_t count, std::size_t kernel
   return {length - 2 * padding, count, kernel, stride, padding, dilation};
 }
 
-template <class T, class O>
-Variable<T> transposed(O& op, std::size_t axes, const Variable<T>& x, const Variable<T>& weight,
+template <class T>
+Variable<T> transposed(StaticOp<3, 5> op, std::size_t axes, const Variable<T>& x, const Variable<T>& weight,
                        const Variable<T>& bias, const ConvTransposeOptions& options) {
-  const char* const name = op.name;
+  const char* const name = op.info().name;
   const Images of_x = detail::images(name, x.shape(), axes);
   check_weight(name, weight, axes, options.groups, "(C, O / groups");
   const auto groups = static_cast<std::size_t>(options.groups);

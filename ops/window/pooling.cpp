@@ -92,13 +92,13 @@ PerAxis adaptive_size(const char* op, std::size_t axes, const Shape& x, const Im
 }
 
 /// The largest element of each window, and where it is.
-template <class T, class O, class A>
-Ranked<T> maxima(O& op, const Variable<T>& x, const Images& of_x, const PoolAxis& rows, const PoolAxis& cols,
-                 std::size_t axes, const A& attributes) {
+template <class T, class... A>
+Ranked<T> maxima(StaticOp<1, sizeof...(A)> op, const Variable<T>& x, const Images& of_x, const PoolAxis& rows,
+                 const PoolAxis& cols, std::size_t axes, const Attributes<A...>& attributes) {
   const std::size_t planes = of_x.planes(), image = of_x.rows * of_x.cols;
   const Shape shape =
       detail::image_shape(of_x, of_x.channels, rows.windows.size(), cols.windows.size(), axes);
-  Variable<T> values = detail::empty<T>(shape, op.name);
+  Variable<T> values = detail::empty<T>(shape, op.info().name);
   Ids ids = Ids::from_shape(shape);
   kernels::max_pool(detail::data(x), planes, rows, cols, detail::data(values), ids.data());
   values = record<T>(
@@ -112,10 +112,10 @@ Ranked<T> maxima(O& op, const Variable<T>& x, const Images& of_x, const PoolAxis
   return {std::move(values), std::move(ids)};
 }
 
-template <class T, class O>
-Ranked<T> max_pool(O& described, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
+template <class T>
+Ranked<T> max_pool(StaticOp<1, 5> described, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
                    const MaxPoolOptions& options) {
-  const char* const op = described.name;
+  const char* const op = described.info().name;
   const Images of_x = detail::images(op, x.shape(), axes);
   const Windows windows =
       pooling_windows(op, x.shape(), of_x, axes,
@@ -131,10 +131,11 @@ Ranked<T> max_pool(O& described, std::size_t axes, const Variable<T>& x, const D
                            options.dilation, options.ceil_mode));
 }
 
-template <class T, class O>
-Ranked<T> adaptive_max_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
-  const Images of_x = detail::images(op.name, x.shape(), axes);
-  const PerAxis size = adaptive_size(op.name, axes, x.shape(), of_x, output_size);
+template <class T>
+Ranked<T> adaptive_max_pool(StaticOp<1, 1> op, std::size_t axes, const Variable<T>& x,
+                            const Dims& output_size) {
+  const Images of_x = detail::images(op.info().name, x.shape(), axes);
+  const PerAxis size = adaptive_size(op.info().name, axes, x.shape(), of_x, output_size);
   return maxima(op, x, of_x, adaptive_axis(of_x.rows, size.rows), adaptive_axis(of_x.cols, size.cols), axes,
                 Attributes(output_size));
 }
@@ -168,17 +169,18 @@ SparseMatrix<T> adaptive_matrix(std::size_t length, std::size_t count) {
   return matrix;
 }
 
-template <class T, class O>
-Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
+template <class T>
+Variable<T> avg_pool(StaticOp<1, 6> op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
                      const AvgPoolOptions& options) {
-  const Images of_x = detail::images(op.name, x.shape(), axes);
-  const Windows windows = pooling_windows(
-      op.name, x.shape(), of_x, axes, {kernel_size, options.stride, options.padding, 1, options.ceil_mode});
+  const Images of_x = detail::images(op.info().name, x.shape(), axes);
+  const Windows windows =
+      pooling_windows(op.info().name, x.shape(), of_x, axes,
+                      {kernel_size, options.stride, options.padding, 1, options.ceil_mode});
   std::optional<T> rows_divisor, cols_divisor;
   std::optional<std::ptrdiff_t> divisor;
   if (options.divisor_override) {
     divisor = *options.divisor_override;
-    if (divisor == 0) detail::fail<ValueError>(op.name, ": divisor_override must not be 0");
+    if (divisor == 0) detail::fail<ValueError>(op.info().name, ": divisor_override must not be 0");
     rows_divisor = T(1);
     cols_divisor = static_cast<T>(*divisor);
   }
@@ -190,10 +192,11 @@ Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& 
                  options.ceil_mode, options.count_include_pad, divisor));
 }
 
-template <class T, class O>
-Variable<T> adaptive_avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
-  const Images of_x = detail::images(op.name, x.shape(), axes);
-  const PerAxis size = adaptive_size(op.name, axes, x.shape(), of_x, output_size);
+template <class T>
+Variable<T> adaptive_avg_pool(StaticOp<1, 1> op, std::size_t axes, const Variable<T>& x,
+                              const Dims& output_size) {
+  const Images of_x = detail::images(op.info().name, x.shape(), axes);
+  const PerAxis size = adaptive_size(op.info().name, axes, x.shape(), of_x, output_size);
   return detail::separable<T>(op, x,
                               detail::axis_matrices(axes, adaptive_matrix<T>(of_x.rows, size.rows),
                                                     adaptive_matrix<T>(of_x.cols, size.cols)),

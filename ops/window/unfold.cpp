@@ -48,12 +48,14 @@ struct Unfolding {
   Shape images, columns;
 };
 
-template <class T, class O, class... A>
-Variable<T> folded(O& op, const Unfolding& call, const Variable<T>& x, const Attributes<A...>& attributes);
+template <class T, class... A>
+Variable<T> folded(StaticOp<1, sizeof...(A)> op, const Unfolding& call, const Variable<T>& x,
+                   const Attributes<A...>& attributes);
 
-template <class T, class O, class... A>
-Variable<T> unfolded(O& op, const Unfolding& call, const Variable<T>& x, const Attributes<A...>& attributes) {
-  Variable<T> y = detail::empty<T>(call.columns, op.name);
+template <class T, class... A>
+Variable<T> unfolded(StaticOp<1, sizeof...(A)> op, const Unfolding& call, const Variable<T>& x,
+                     const Attributes<A...>& attributes) {
+  Variable<T> y = detail::empty<T>(call.columns, op.info().name);
   kernels::unfold<T>(detail::data(x), call.batch * call.channels, call.windows, 0, call.windows.count(),
                      detail::data(y));
   return record<T>(op, std::move(y), Inputs(x), attributes, Saved(),
@@ -62,9 +64,10 @@ Variable<T> unfolded(O& op, const Unfolding& call, const Variable<T>& x, const A
                    });
 }
 
-template <class T, class O, class... A>
-Variable<T> folded(O& op, const Unfolding& call, const Variable<T>& x, const Attributes<A...>& attributes) {
-  Variable<T> y = detail::empty<T>(call.images, op.name);
+template <class T, class... A>
+Variable<T> folded(StaticOp<1, sizeof...(A)> op, const Unfolding& call, const Variable<T>& x,
+                   const Attributes<A...>& attributes) {
+  Variable<T> y = detail::empty<T>(call.images, op.info().name);
   kernels::fill(T(0), detail::data(y), y.size());
   kernels::fold<T>(detail::data(x), call.batch * call.channels, call.windows, 0, call.windows.count(),
                    detail::data(y));

@@ -42,11 +42,9 @@ Array<T> array_of(const json& test) {
   return array;
 }
 
-constexpr xgrad::Op<1, 0> ops[] = {{"add", {"x"}},
-                                   {"linear", {"x"}},
-                                   {"matmul", {"x"}},
-                                   {"reshape", {"x"}},
-                                   {"scaled_dot_product_attention", {"x"}}};
+constexpr xgrad::Op add_op("add", {"x"}), linear_op("linear", {"x"}), matmul_op("matmul", {"x"}),
+    reshape_op("reshape", {"x"}), attention_op("scaled_dot_product_attention", {"x"});
+constexpr xgrad::StaticOp<1, 0> ops[] = {add_op, linear_op, matmul_op, reshape_op, attention_op};
 
 /// A Variable that prints `graph` at its end: "", "requires_grad=True" or "grad_fn=<op>".
 template <class T>
@@ -56,7 +54,7 @@ std::string printed(const json& test) {
   if (graph.rfind("grad_fn=<", 0) != 0) return to_string(Variable<T>(array, !graph.empty()));
   const std::string name = graph.substr(9, graph.size() - 10);
   const auto* const op =
-      std::find_if(std::begin(ops), std::end(ops), [&](const auto& one) { return one.name == name; });
+      std::find_if(std::begin(ops), std::end(ops), [&](const auto& one) { return one.info().name == name; });
   if (op == std::end(ops)) throw std::out_of_range("no op is named " + name);
   return to_string(xgrad::record<T>(*op, Variable<T>(array), xgrad::Inputs(Variable<T>(T{1}, true)),
                                     xgrad::Saved(),

@@ -63,8 +63,9 @@ Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
 }
 
 /// The op y = f(x) with dx = gradient(dy, s), composed of ops, where s is the saved x or output.
-template <class T, Described O, class S, class Gradient>
-Variable<T> unary(O& op, Variable<T>&& y, const Variable<T>& x, const S& saved, Gradient gradient) {
+template <class T, class S, class Gradient>
+Variable<T> unary(StaticOp<1, 0> op, Variable<T>&& y, const Variable<T>& x, const S& saved,
+                  Gradient gradient) {
   return record<T>(
       op, std::move(y), Inputs(x), Saved(saved),
       [gradient](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> { return {gradient(dy, s)}; });
@@ -72,8 +73,8 @@ Variable<T> unary(O& op, Variable<T>&& y, const Variable<T>& x, const S& saved, 
 
 /// An op whose dx is one kernel of dy and the saved x or output; `composed` is the same composed of ops, for
 /// a recorded backward. Both kernels take the attributes.
-template <class T, Described O, class S, class Composed, class... P>
-Variable<T> unary(O& op, void (*f)(const T*, T*, std::size_t, P...),
+template <class T, class S, class Composed, class... P>
+Variable<T> unary(StaticOp<1, sizeof...(P)> op, void (*f)(const T*, T*, std::size_t, P...),
                   void (*grad)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& x,
                   const S& saved, Composed composed, std::type_identity_t<P>... p) {
   return record<T>(

@@ -33,11 +33,11 @@ template <class T>
 Variable<T> axis_products_grad(const Variable<T>& dy, const AxisMatrices<T>& matrices);
 
 /// axis_products, recorded as `op`.
-template <class T, Described O, class... A>
-Variable<T> separable(O& op, const Variable<T>& x, const AxisMatrices<T>& matrices,
+template <class T, class... A>
+Variable<T> separable(StaticOp<1, sizeof...(A)> op, const Variable<T>& x, const AxisMatrices<T>& matrices,
                       const Attributes<A...>& attributes) {
   return record<T>(
-      op, axis_products(op.name, x, matrices), Inputs(x), attributes, Saved(),
+      op, axis_products(op.info().name, x, matrices), Inputs(x), attributes, Saved(),
       [matrices](Variable<T> dy, Needs) -> Grads<T, 1> { return {axis_products_grad(dy, matrices)}; });
 }
 
