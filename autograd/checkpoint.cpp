@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "../base/random.hpp"
+#include "../graph/kernel_backward.hpp"
 #include "../graph/record_many.hpp"
 #include "detail/called_again.hpp"
 
@@ -40,9 +41,9 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
   y = y.detach();
   at.clear();
 
-  const auto backward = [f = std::move(f), random,
-                         nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(x.size()), inputs.end())](
-                            Variable<T> dy, Needs needs, const List& x, const Variable<T>& first) {
+  auto backward = [f = std::move(f), random,
+                   nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(x.size()), inputs.end())](
+                      Variable<T> dy, Needs needs, const List& x, const Variable<T>& first) {
     const bool create_graph = grad_enabled();
     const EnableGrad guard;
     Generator again(*random);
@@ -59,13 +60,13 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     return needed_gradients(y, ends, ends.size(), needs, dy, create_graph);
   };
-  return record_list<T>(ops::checkpoint, std::move(y), inputs, Attributes(), Saved(x, Output()), backward);
+  return record_list<T>(ops::checkpoint, std::move(y), inputs, Attributes(), Saved(x, Output()),
+                        ByOps{std::move(backward)});
 }
 
 template <class T>
-Variable<T> checkpoint_sequential(
-    const std::vector<std::function<Variable<T>(const Variable<T>&)>>& functions, std::size_t segments,
-    const Variable<std::type_identity_t<T>>& x) {
+Variable<T> detail::checkpoint_sequential(const Layers<T>& functions, std::size_t segments,
+                                          const Variable<T>& x) {
   if (segments == 0 || functions.size() < segments) {
     detail::fail<ValueError>("checkpoint_sequential: segments must be from 1 to the number of functions ",
                              functions.size(), ", got ", segments);
@@ -73,7 +74,16 @@ Variable<T> checkpoint_sequential(
   const auto run = [](auto first, auto last) {
     return [part = std::vector(first, last)](const Variable<T>& from) {
       Variable<T> y = from;
-      for (const auto& function : part) y = function(y);
+      for (const auto& function : part) {
+        const bool has_graph = grad_enabled() && y.requires_grad();
+        y = function(y);
+        if (has_graph && !y.requires_grad()) {
+          detail::fail<GraphError>(
+              "checkpoint_sequential: a function must return a variable that it computed by ops on its "
+              "argument, got one of shape ",
+              y.shape(), " without a graph");
+        }
+      }
       return y;
     };
   };
@@ -87,8 +97,7 @@ Variable<T> checkpoint_sequential(
 #define XGRAD_INSTANTIATE(T)                                                                           \
   template Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&)>, \
                                           const std::vector<Variable<T>>&);                            \
-  template Variable<T> checkpoint_sequential(                                                          \
-      const std::vector<std::function<Variable<T>(const Variable<T>&)>>&, std::size_t, const Variable<T>&);
+  template Variable<T> detail::checkpoint_sequential(const Layers<T>&, std::size_t, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -19,6 +19,11 @@ template <class T>
 Variable<T> checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&)> f,
                        const std::vector<Variable<T>>& x);
 
+template <class T>
+using Layers = std::vector<VariableFunction<T, const Variable<T>&>>;
+template <class T>
+Variable<T> checkpoint_sequential(const Layers<T>& functions, std::size_t segments, const Variable<T>& x);
+
 }  // namespace detail
 
 /// y = f(x), for which the graph saves only x: the backward pass recomputes the intermediate values of f.
@@ -54,11 +59,19 @@ Variable<T> checkpoint(F f, const Variable<T>& x) {
 
 /// f_n(... f_2(f_1(x))), split into this many segments of equal length, each of which except the last is a
 /// checkpoint: for example for a stack of encoder layers. Throws ValueError for fewer functions than
-/// segments. https://pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+/// segments, and GraphError for a function that returns a constant of a variable that requires a gradient.
+/// https://pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+template <class T, class F>
+Variable<T> checkpoint_sequential(const std::vector<F>& functions, std::size_t segments,
+                                  const Variable<T>& x) {
+  return detail::checkpoint_sequential(detail::Layers<T>(functions.begin(), functions.end()), segments, x);
+}
+
 template <class T>
-Variable<T> checkpoint_sequential(
-    const std::vector<std::function<Variable<T>(const Variable<T>&)>>& functions, std::size_t segments,
-    const Variable<std::type_identity_t<T>>& x);
+Variable<T> checkpoint_sequential(const detail::Layers<std::type_identity_t<T>>& functions,
+                                  std::size_t segments, const Variable<T>& x) {
+  return detail::checkpoint_sequential(functions, segments, x);
+}
 
 namespace ops {
 

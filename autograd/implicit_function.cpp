@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../graph/kernel_backward.hpp"
 #include "../graph/record_many.hpp"
 #include "../ops/linalg/detail/solutions.hpp"
 #include "../ops/shape/shapes.hpp"
@@ -100,10 +101,9 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
       inputs.push_back(Access<T>::make({}, std::move(node)));
   }
 
-  const auto backward = [residual = std::move(residual), options,
-                         nodes =
-                             List(inputs.begin() + static_cast<std::ptrdiff_t>(theta.size()), inputs.end())](
-                            Variable<T> dy, Needs needs, const List& theta, Variable<T> y) {
+  auto backward = [residual = std::move(residual), options,
+                   nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(theta.size()), inputs.end())](
+                      Variable<T> dy, Needs needs, const List& theta, Variable<T> y) {
     if (y.size() == 0) return List(theta.size() + nodes.size());
     const bool create_graph = grad_enabled();
     const EnableGrad guard;
@@ -123,7 +123,7 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
     return needed_gradients(f, ends, count, needs, -lambda, create_graph);
   };
   return record_list<T>(ops::implicit_function, std::move(y), inputs, Attributes(), Saved(theta, Output()),
-                        backward);
+                        ByOps{std::move(backward)});
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                 \

@@ -70,6 +70,9 @@ struct Replay {
   Composed composed;
 };
 
+template <class T, std::size_t N, class Composed>
+inline constexpr bool is_by_ops<Replay<T, N, Composed>> = true;
+
 template <class V>
 const V& variable_of_input(const V& input) {
   return input;

@@ -75,6 +75,22 @@ struct KernelBackward {
 };
 
 namespace detail {
+
+/// A backward that computes by ops whenever it is recorded, and is too slow to be called again for a check.
+template <class F>
+struct ByOps {
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    return backward(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+  }
+
+  F backward;
+};
+
+template <class F>
+inline constexpr bool is_by_ops<ByOps<F>> = true;
+template <class Kernel, class Composed>
+inline constexpr bool is_by_ops<KernelBackward<Kernel, Composed>> = is_by_ops<Composed>;
 template <class F, class Forward>
 inline constexpr bool recomputes_result<RecomputingBackward<F, Forward>> = true;
 template <class Kernel, class Composed>

@@ -11,6 +11,7 @@
 
 #include "../../base/detail/scoped_value.hpp"
 #include "../saved.hpp"
+#include "recorded_gradients.hpp"
 
 namespace xgrad::detail {
 
@@ -19,6 +20,10 @@ namespace xgrad::detail {
 /// Whether a backward computes on plain arrays, so that its gradients are not differentiable.
 template <class F>
 inline constexpr bool is_once = false;
+
+/// Whether a backward is known to compute its gradients by ops while it is recorded.
+template <class F>
+inline constexpr bool is_by_ops = false;
 
 /// Whether a backward has recompute(saved...), which returns the op's result.
 template <class F>
@@ -101,8 +106,34 @@ class OpNode final : public Node<T> {
     };
     if constexpr (is_once<F>) {
       if (recording) return refusing_gradients(*this, dy, compute);
+    } else if constexpr (!is_by_ops<F>) {
+      if (recording) [[unlikely]]
+        return checked(std::forward<Dy>(dy), needs, std::index_sequence<I...>());
     }
     return compute();
+  }
+
+  /// The gradients of a backward that is recorded, whose graphs must contain what they depend on.
+  template <class Dy, std::size_t... I>
+  [[gnu::cold, gnu::noinline]] auto checked(Dy dy, Needs needs, std::index_sequence<I...>) {
+    std::tuple<decltype(std::get<I + 1>(*state_).load(*this, I))...> saved(
+        std::get<I + 1>(*state_).load(*this, I)...);
+    const auto compute = [&] {
+      return std::get<0>(*state_)(Dy(dy), needs,
+                                  std::tuple_element_t<I, decltype(saved)>(std::get<I>(saved))...);
+    };
+    const std::uint64_t start = next_order(0);
+    auto grads = compute();
+    for (std::size_t i = 0; i < std::min(grads.size(), inputs_.size()); ++i)
+      if (!needs[i]) grads[i] = {};
+    Sources<T> sources;
+    sources.add(dy, Sources<T>::gradient);
+    (sources.add(std::get<I>(saved), I), ...);
+    check_recorded<T>(*this, start, sources, {grads.data(), grads.size()}, [&] {
+      auto again = compute();
+      return std::vector<Variable<T>>(again.begin(), again.end());
+    });
+    return grads;
   }
 
   Edges inputs_;

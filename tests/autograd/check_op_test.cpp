@@ -81,7 +81,10 @@ std::vector<Example> wrong_ops() {
        {.second_derivatives = false}},
       {"second derivatives",
        {{3}},
-       [](const auto& x) { return square(x[0], [](V dy, V at) { return V(dy.value() * at.value() * 2); }); }},
+       [](const auto& x) {
+         const Array<double> slope = x[0].value() * 2;
+         return square(x[0], [slope](V dy, V) { return dy * V(slope); });
+       }},
       {"recorded gradients",
        {{3}},
        [](const auto& x) {

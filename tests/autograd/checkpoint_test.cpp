@@ -202,6 +202,14 @@ TEST(CheckpointTest, SaysWhatIsWrong) {
             "checkpoint: f must return a variable, got an undefined one");
   EXPECT_EQ(message_of<ValueError>([&] { checkpoint_sequential<double>({}, 1, x); }),
             "checkpoint_sequential: segments must be from 1 to the number of functions 0, got 1");
+  const std::vector<std::function<V(const V&)>> constants(2, [](const V& at) { return at.value() * 2; });
+  for (const std::size_t segments : {1, 2}) {
+    EXPECT_EQ(message_of<GraphError>([&] { checkpoint_sequential(constants, segments, x); }),
+              "checkpoint_sequential: a function must return a variable that it computed by ops on its "
+              "argument, got one of shape (2) without a graph");
+    EXPECT_EQ(checkpoint_sequential(constants, segments, V(Array<double>{1, 2})).value(),
+              (Array<double>{4, 8}));
+  }
   const V fragile = checkpoint(
       [&](const V& at) -> V {
         if (calls++ > 2) throw std::runtime_error("out of luck");
