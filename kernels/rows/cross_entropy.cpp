@@ -21,13 +21,16 @@ XGRAD_PARALLEL_KERNEL(cross_entropy_rows, rows, 4 * cols,
       continue;
     }
     log_softmax_row(logits, log_probs, cols);
-    losses[r] = -log_probs[id] * (weight != nullptr ? weight[id] : T(1));
+    losses[r] = weight == nullptr ? -log_probs[id] : weight[id] == 0 ? T(0) : -log_probs[id] * weight[id];
     if (to.smoothing == T(0)) continue;
-    const T all =
-        weight != nullptr
-            ? sum_lanes<T>(cols, [=](std::size_t c) XGRAD_INLINE_LAMBDA { return weight[c] * log_probs[c]; })
-            : sum_lanes<T>(cols, [=](std::size_t c) XGRAD_INLINE_LAMBDA { return log_probs[c]; });
-    losses[r] = (T(1) - to.smoothing) * losses[r] - to.smoothing / static_cast<T>(cols) * all;
+    const T all = weight != nullptr
+                      ? sum_lanes<T>(cols,
+                                     [=](std::size_t c) XGRAD_INLINE_LAMBDA {
+                                       return weight[c] == 0 ? T(0) : weight[c] * log_probs[c];
+                                     })
+                      : sum_lanes<T>(cols, [=](std::size_t c) XGRAD_INLINE_LAMBDA { return log_probs[c]; });
+    const T own = to.smoothing == T(1) ? T(0) : (T(1) - to.smoothing) * losses[r];
+    losses[r] = own - to.smoothing / static_cast<T>(cols) * all;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../pointwise/arithmetic.hpp"
+#include "../pointwise/detail/weighted.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "embedding.hpp"
@@ -125,7 +126,7 @@ Variable<T> embedding_bag(const Ids& ids, const Variable<T>& weight, EmbeddingBa
   Variable<T> rows = embedding(as_ids(entries.ids), weight);
   if (factors.defined()) {
     const Variable<T> used = index_select(reshape(factors, {ids.size()}), 0, as_ids(entries.numbers));
-    rows = rows * reshape(used, {entries.ids.size(), 1});
+    rows = detail::weighted(reshape(used, {entries.ids.size(), 1}), rows);
   }
   const Variable<T> sums =
       index_add(Variable<T>(Array<T>(Shape{bags, dim}, T(0))), 0, as_ids(entries.bags), rows);

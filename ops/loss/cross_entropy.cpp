@@ -8,6 +8,7 @@
 #include "../../kernels/rows/reduce.hpp"
 #include "../norm/softmax.hpp"
 #include "../pointwise/arithmetic.hpp"
+#include "../pointwise/detail/weighted.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
@@ -113,7 +114,7 @@ Variable<T> weighted_log_probs(const Variable<T>& logits, std::size_t class_axis
   if (!weight.defined()) return log_probs;
   Shape along(logits.dimension() - class_axis, 1);
   along[0] = logits.shape()[class_axis];
-  return log_probs * reshape(weight.detach(), along);
+  return detail::weighted(reshape(weight.detach(), along), log_probs);
 }
 
 }  // namespace
@@ -148,7 +149,8 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
   const Variable<T> smoothed =
       share == 0 ? target : target * (1 - share) + share / static_cast<T>(logits.shape()[class_axis]);
   const Variable<T> rows =
-      -sum(smoothed * weighted_log_probs(logits, class_axis, options.weight), static_cast<int>(class_axis));
+      -sum(detail::weighted(smoothed, weighted_log_probs(logits, class_axis, options.weight)),
+           static_cast<int>(class_axis));
   if (options.reduction == Reduction::none) return rows;
   return options.reduction == Reduction::mean ? mean(rows) : sum(rows);
 }

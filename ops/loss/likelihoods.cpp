@@ -55,8 +55,9 @@ template <class T>
 Variable<T> poisson_nll_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                              PoissonNllOptions options) {
   detail::check_operands("poisson_nll_loss", input, target);
-  Variable<T> losses = options.log_input ? exp(input) - target * input
-                                         : input - target * log(input + static_cast<T>(options.eps));
+  Variable<T> losses = options.log_input
+                           ? exp(input) - detail::weighted(target, input)
+                           : input - detail::weighted(target, log(input + static_cast<T>(options.eps)));
   if (options.full) {
     const Mask small = target.value() <= T{1};
     const Variable<T> n = masked_fill(target, small, T{1});

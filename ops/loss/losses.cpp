@@ -64,6 +64,31 @@ Variable<T> binary_cross_entropies(const Variable<T>& p, const Variable<T>& targ
                        }));
 }
 
+/// e^target (target - input), 0 where e^target is 0 of infinities.
+template <class T>
+Variable<T> divergences_of_logs(const Variable<T>& input, const Variable<T>& target) {
+  const Variable<T> y = exp(target) * (target - input);
+  if (!detail::has_nan(y)) return y;
+  const Mask impossible = xt::equal(target.value(), -std::numeric_limits<T>::infinity());
+  const Variable<T> finite = masked_fill(target, impossible, T{0});
+  return exp(target) * (finite - masked_fill(input, Mask(impossible && xt::isinf(input.value())), T{0}));
+}
+
+/// -(pos_weight target ln sigmoid(x) + (1 - target) ln(1 - sigmoid(x))); pos_weight may be undefined.
+template <class T>
+Variable<T> logit_cross_entropies(const Variable<T>& x, const Variable<T>& target,
+                                  const Variable<T>& pos_weight) {
+  const T never = std::numeric_limits<T>::infinity();
+  const Variable<T> positive = softplus(-x, T{1}, never);
+  Variable<T> factor;
+  if (pos_weight.defined()) factor = (pos_weight - T{1}) * target + T{1};
+  const Variable<T> y = (T{1} - target) * x + (factor.defined() ? positive * factor : positive);
+  if (!detail::has_nan(y)) return y;
+  // Of infinite logits: (1 - target) x + softplus(-x) is not (1 - target) softplus(x) + target softplus(-x).
+  return detail::weighted(T{1} - target, softplus(x, T{1}, never)) +
+         detail::weighted(pos_weight.defined() ? pos_weight * target : target, positive);
+}
+
 }  // namespace
 
 template <class T>
@@ -98,8 +123,8 @@ template <class T>
 Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                    KlReduction reduction, KlDivOptions options) {
   check_operands("kl_div", input, target);
-  const Variable<T> losses =
-      options.log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input;
+  const Variable<T> losses = options.log_target ? divergences_of_logs(input, target)
+                                                : xlogy(target, target) - detail::weighted(target, input);
   if (reduction == KlReduction::none) return losses;
   if (reduction == KlReduction::mean) return mean(losses);
   const Variable<T> total = sum(losses);
@@ -137,10 +162,9 @@ Variable<T> binary_cross_entropy_with_logits(
         "binary_cross_entropy_with_logits: input and target must have the same shape, got ", input.shape(),
         " and ", target.shape());
   }
-  Variable<T> positive = softplus(-input, T(1), std::numeric_limits<T>::infinity());
-  if (options.pos_weight.defined()) positive = positive * ((options.pos_weight - T(1)) * target + T(1));
-  const Variable<T> losses = detail::weighted_losses("binary_cross_entropy_with_logits",
-                                                     (T(1) - target) * input + positive, options.weight);
+  const Variable<T> losses =
+      detail::weighted_losses("binary_cross_entropy_with_logits",
+                              logit_cross_entropies(input, target, options.pos_weight), options.weight);
   return reduced_losses(losses, options.reduction);
 }
 
@@ -173,10 +197,11 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
     if (!ignore && (id < 0 || id >= static_cast<std::int64_t>(classes)))
       detail::fail<IndexError>("nll_loss: target must be in [0, ", classes, "), got ", id, " (", classes,
                                " classes)");
-    any_ignored |= ignore;
-    ignored.data()[i] = ignore;
+    const T weight = ignore ? T{0} : class_weight != nullptr ? class_weight[id] : T{1};
+    ignored.data()[i] = weight == 0;
+    any_ignored |= weight == 0;
     index.data()[i] = ignore ? 0 : id;
-    weights.data()[i] = ignore ? T{0} : class_weight != nullptr ? class_weight[id] : T{1};
+    weights.data()[i] = weight;
   }
   const Variable<T> count(std::move(weights));
   const Variable<T> picked = classes > 0

@@ -5,7 +5,8 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Where two operands broadcast, one must have the shape of the result: otherwise ShapeError.
+// Where two operands broadcast, one must have the shape of the result: otherwise ShapeError. What has the
+// weight or the probability 0 has the loss 0, even if it is infinite (nan in PyTorch).
 // https://pytorch.org/docs/stable/nn.functional.html#loss-functions
 
 namespace xgrad {
@@ -54,7 +55,7 @@ struct KlDivOptions {
   bool log_target = false;  ///< target is a logarithm, as input is
 };
 
-/// The Kullback-Leibler divergence: loss = target (ln target - input), 0 - target input where target = 0,
+/// The Kullback-Leibler divergence: loss = target (ln target - input), 0 where target = 0 whatever input is,
 /// reduced, for input the logarithm of a probability; with log_target, target is a logarithm, too, and loss =
 /// e^target (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input)
 /// dloss, nan where target is 0, as in PyTorch; or e^target (target - input + 1) dloss. One must broadcast to

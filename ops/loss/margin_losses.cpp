@@ -141,7 +141,8 @@ Variable<T> multi_margin_loss(const Variable<T>& input, const Ids& target,
   const Variable<T> picked = gather(input, -1, index);
   const Variable<T> over = clamp(input - picked + static_cast<T>(options.margin), T{0});
   const Variable<T> each = masked_fill(options.p == 1 ? over : square(over), own, T{0});
-  return reduced_losses(sum(each * Variable<T>(std::move(shares)), Dims{-1}), options.reduction);
+  return reduced_losses(sum(detail::weighted(Variable<T>(std::move(shares)), each), Dims{-1}),
+                        options.reduction);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                \

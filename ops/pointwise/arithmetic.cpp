@@ -6,6 +6,7 @@
 #include "../../kernels/pointwise/binary.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "detail/pointwise.hpp"
+#include "detail/weighted.hpp"
 #include "elementwise.hpp"
 #include "masked_fill.hpp"
 
@@ -230,13 +231,15 @@ template <class T>
 Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, const Variable<T>& weight) {
   const Shape ends = detail::broadcast_shape("lerp", start.shape(), end.shape(), "start", "end");
   detail::broadcast_shape("lerp", ends, weight.shape(), "start and end", "weight");
-  return start + weight * (end - start);
+  const Variable<T> y = start + weight * (end - start);
+  if (!detail::has_nan(y)) return y;
+  return detail::weighted(T{1} - weight, start) + detail::weighted(weight, end);  // of infinite ends
 }
 
 template <class T>
 Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, std::type_identity_t<T> weight) {
-  detail::broadcast_shape("lerp", start.shape(), end.shape(), "start", "end");
-  return start + weight * (end - start);
+  const Variable<T> y = start + weight * (end - start);
+  return detail::has_nan(y) ? lerp(start, end, Variable<T>(weight)) : y;
 }
 
 #define XGRAD_INSTANTIATE(T)                                                               \

@@ -63,7 +63,8 @@ requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> hypot(A&& a
   return hypot(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
-/// start + weight (end - start), where weight also broadcasts, or is a number.
+/// start + weight (end - start), where weight also broadcasts, or is a number; start and end themselves for
+/// the weights 0 and 1, even if the other is infinite.
 /// https://pytorch.org/docs/stable/generated/torch.lerp.html
 template <class T>
 Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, const Variable<T>& weight);

@@ -3,6 +3,7 @@
 // Shared code of losses.
 
 #include "../../../base/detail/broadcast.hpp"
+#include "../../pointwise/detail/weighted.hpp"
 #include "../../reduce/reductions.hpp"
 #include "../losses.hpp"
 
@@ -14,8 +15,8 @@ Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
 }
 
-/// The losses times a weight, if there is one. Throws ShapeError, in the name of `op`, unless it broadcasts
-/// to them.
+/// The losses times a weight, if there is one; a weight of 0 excludes even an infinite loss. Throws
+/// ShapeError, in the name of `op`, unless it broadcasts to them.
 template <class T>
 Variable<T> weighted_losses(const char* op, const Variable<T>& losses, const Variable<T>& weight) {
   if (!weight.defined()) return losses;
@@ -23,7 +24,7 @@ Variable<T> weighted_losses(const char* op, const Variable<T>& losses, const Var
   if (!same_shape(shape, losses.shape()))
     fail<ShapeError>(op, ": weight must broadcast to input, got input ", losses.shape(), " and weight ",
                      weight.shape());
-  return losses * weight;
+  return weighted(weight, losses);
 }
 
 /// Throws ShapeError, in the name of `op`, unless one broadcasts to the other: (N, 1) and (N) would give (N,
