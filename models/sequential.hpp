@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/detail/returns_variable.hpp"
 #include "module.hpp"
 
 namespace xgrad {
@@ -36,6 +37,7 @@ class Sequential : public Module<T> {
  private:
   template <class M>
   void add(M module) {
+    detail::check_returns_variable<T, const M&, const Variable<T>&>();
     modules_.push_back(this->child(std::to_string(modules_.size()), std::move(module)));
   }
 

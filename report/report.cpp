@@ -290,7 +290,7 @@ ReportStep& ReportStep::next_step(const Module<T>& model) {
 
 template <class T>
 ReportStep& ReportStep::observe(const ReportExample& example, const Module<T>& model,
-                                const std::function<Variable<std::type_identity_t<T>>()>& loss) {
+                                const detail::VariableFunction<std::type_identity_t<T>>& loss) {
   Generator unused;
   const UseGenerator use(unused);
   const EvalMode<T> eval(model);
@@ -355,7 +355,7 @@ std::vector<Answer> most_probable(const std::vector<std::string>& labels,
   template ReportStep& ReportStep::parameters(const Module<T>&);                                           \
   template ReportStep& ReportStep::next_step(const Module<T>&);                                            \
   template ReportStep& ReportStep::observe(const ReportExample&, const Module<T>&,                         \
-                                           const std::function<Variable<T>()>&);                           \
+                                           const detail::VariableFunction<T>&);                            \
   template ReportStep& ReportStep::recorded(const ReportExample&, const Recording<T>&, const Variable<T>&, \
                                             const std::vector<NamedParameter<T>>&);
 

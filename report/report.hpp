@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../autograd/profile.hpp"
+#include "../graph/detail/returns_variable.hpp"
 #include "../graph/variable.hpp"
 #include "../models/module.hpp"
 
@@ -132,7 +133,7 @@ class ReportStep {
   /// single ops to show all of them; results are equal up to rounding.
   template <class T>
   ReportStep& observe(const ReportExample& example, const Module<T>& model,
-                      const std::function<Variable<std::type_identity_t<T>>()>& loss);
+                      const detail::VariableFunction<std::type_identity_t<T>>& loss);
 
   /// As observe(), for the ops recorded so far, with the tensors of the recording; the graph must not have
   /// been released by backward(). Named leaves are parameters, or constants such as buffers. For another loss
