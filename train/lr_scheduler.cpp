@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace xgrad {
 namespace {
@@ -220,11 +221,27 @@ LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
     if (!initial_lr) initial_lr = optimizer.lr(g);
   }
   set_rates(0);
+  first_changes_ = changes();
 }
 
 template <class T>
 void LRScheduler<T>::step() {
+  const bool too_early = last_epoch_ == 0 && changes() == first_changes_;
   set_rates(last_epoch_ + 1);
+  if (too_early) {
+    std::fputs(
+        "warning: LRScheduler: step() before the first step of the optimizer skips the first learning rate\n",
+        stderr);
+  }
+}
+
+/// How often the parameters were changed in place, as each step of an optimizer does.
+template <class T>
+std::uint64_t LRScheduler<T>::changes() const {
+  std::uint64_t sum = 0;
+  for (const Variable<T>& parameter : scheduled().parameters_)
+    sum += detail::Access<T>::value(parameter)->version;
+  return sum;
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,7 +12,8 @@ namespace xgrad {
 
 /// Computes an optimizer's learning rates from the epoch (the number of calls of step()) and from the base
 /// rates, which the groups had when their first scheduler was created. The constructor sets the rates of
-/// epoch 0; call step() after each step of the optimizer. Current rates are overwritten: of two schedulers of
+/// epoch 0; call step() after each step of the optimizer: one before its first step, which skips those rates,
+/// prints a warning on stderr. Current rates are overwritten: of two schedulers of
 /// one optimizer, the last one called wins; SequentialLR chains several. Throws ValueError if the optimizer
 /// was moved, assigned to or destroyed.
 ///
@@ -44,11 +46,13 @@ class LRScheduler : public Stateful {
   std::vector<double> rates(std::size_t epoch) const;
   void set_rates(std::size_t epoch);
   Optimizer<T>& scheduled() const;
+  std::uint64_t changes() const;
 
   Optimizer<T>* optimizer_;
   std::weak_ptr<const void> presence_;  // of the optimizer
   Rule rule_;
   std::size_t last_epoch_ = 0;
+  std::uint64_t first_changes_;  // of the parameters when the scheduler was made
 };
 
 /// lr = base lr_lambda(epoch), or base lr_lambdas[group](epoch). Throws ValueError unless each group has one.

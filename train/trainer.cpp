@@ -56,6 +56,8 @@ void call_observer(const std::function<void(std::size_t)>& observe, std::size_t 
 TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                           const FitOptions& options) {
   if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
+  if (options.evaluate && options.evaluate_every == 0)
+    detail::fail<ValueError>("fit: evaluate_every must be at least 1, got 0: evaluate would not be called");
   const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
   if (options.ranks != nullptr) {
     const std::string random = get_rng_state();

@@ -71,7 +71,7 @@ struct TrainingLog {
 /// the process immediately. The metrics file begins with a line {"run": {"versions": {"xgrad": "0.2.0"},
 /// "options": {...}, "seed": "0"}}, followed by a line such as {"step": 3, "loss": 0.5, "lr": 0.001,
 /// "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a resumed run keeps the lines of the steps
-/// before first_step and appends to them.
+/// before first_step and appends to them. A run from step 0 replaces no file: it must be empty or absent.
 ///
 /// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one rank (also SIGUSR1,
 /// which mpirun forwards) ends the run of all after the same step. Before the first step, throws ValueError
@@ -81,9 +81,9 @@ struct TrainingLog {
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite,
 /// "fit: the loss of step 12 is nan", without saving, so that the last checkpoint is from before that step.
-/// Throws std::runtime_error for a metrics file that cannot be opened or that, in a resumed run, has other
-/// content; if writing to it fails later, as on a full disk, the run saves, ends, and throws. Throws
-/// ValueError for an empty step, and any exception of the functions.
+/// Throws std::runtime_error for a metrics file that cannot be opened or that has other content; if writing
+/// to it fails later, as on a full disk, the run saves, ends, and throws. Throws ValueError for an empty
+/// step, and for evaluate with evaluate_every 0, and any exception of the functions.
 TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                 const FitOptions& options = {});
 

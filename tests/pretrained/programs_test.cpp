@@ -118,6 +118,7 @@ TEST_F(PretrainingTest, PiecesAreShortAtFirst) {
   make_model();
   const std::string log = folder_.path("log"), metrics = folder_.path("metrics");
   const auto tokens_of_steps = [&](const std::string& length) {
+    std::filesystem::remove(log);
     output_of(pretrain("out", "--steps 8 --evaluate-every 4 --short-length " + length + " --log " + log +
                                   " --metrics " + metrics + " 2>/dev/null"));
     std::vector<std::size_t> tokens;

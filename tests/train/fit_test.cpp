@@ -287,6 +287,16 @@ TEST(FitTest, WhoLooksDrawsOtherRandomNumbers) {
   EXPECT_EQ(numbers([](std::size_t) { xgrad::uniform<double>({5}); }), numbers({}));
 }
 
+TEST(FitTest, EvaluatesInNoStepIsAnError) {
+  const auto step = [](std::size_t) { return StepResult{.loss = 1}; };
+  EXPECT_EQ(xgrad_tests::message_of([&] {
+              xgrad::fit(
+                  1, step,
+                  {.progress = false, .evaluate = [](std::size_t) { return true; }, .evaluate_every = 0});
+            }),
+            "fit: evaluate_every must be at least 1, got 0: evaluate would not be called");
+}
+
 // The metrics file
 
 class MetricsFileTest : public testing::Test {
@@ -327,7 +337,6 @@ class MetricsFileTest : public testing::Test {
 };
 
 TEST_F(MetricsFileTest, HasALineForEachStep) {
-  write("what was there before\n");
   train(3);
   ASSERT_EQ(lines().size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -403,6 +412,20 @@ TEST_F(MetricsFileTest, ALossThatIsNoNumberIsNull) {
             "no exception");
   ASSERT_EQ(lines().size(), 1u);
   EXPECT_TRUE(lines()[0].at("loss").is_null());
+}
+
+TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByANewRun) {
+  train(2);
+  const std::string earlier = read();
+  for (const std::string& text : {earlier, std::string("my notes\n")}) {
+    write(text);
+    EXPECT_EQ(
+        xgrad_tests::message_of([&] { train(3); }),
+        "fit: " + path_ +
+            ": cannot be written: it has content, perhaps of an earlier run; remove it, or name another "
+            "file");
+    EXPECT_EQ(read(), text);
+  }
 }
 
 TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByAResumedRun) {

@@ -318,4 +318,23 @@ TEST(LRSchedulerTest, NoticesThatItsOptimizerMovedOrWasDestroyed) {
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { last.base_lrs(); }), error);
 }
 
+TEST(LrSchedulerTest, AStepBeforeTheOptimizersIsToldOnce) {
+  const Variable<double> x(1.0, true);
+  xgrad::SGD<double> optimizer({x}, {.lr = 0.1});
+  const auto said = [&](bool trains) {
+    xgrad::StepLR<double> scheduler(optimizer, 1);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i) {
+      x.set_grad(1.0);
+      if (trains) optimizer.step();
+      scheduler.step();
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(
+      said(false),
+      "warning: LRScheduler: step() before the first step of the optimizer skips the first learning rate\n");
+  EXPECT_EQ(said(true), "");
+}
+
 }  // namespace lr_scheduler_test

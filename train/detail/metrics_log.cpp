@@ -79,6 +79,8 @@ std::size_t MetricsLog::lock_and_cut(std::size_t first_step) {
   if (!S_ISREG(status.st_mode)) return 0;
   if (retried([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK)
     fail("another run writes it");
+  if (first_step == 0 && status.st_size > 0)
+    fail("it has content, perhaps of an earlier run; remove it, or name another file");
   const std::size_t kept = first_step > 0 ? length_until(first_step) : 0;
   if (retried([&] { return ::ftruncate(descriptor, static_cast<off_t>(kept)); }) != 0)
     fail(std::strerror(errno));
