@@ -28,13 +28,13 @@ struct CheckOpOptions {
 };
 
 /// A check that failed.
-struct OpFailure {
+struct [[nodiscard]] OpFailure {
   std::string check;    ///< "first derivatives"
   std::string details;  ///< "input 0, element (2): analytic -2.55269, numeric -5.10539, ..."
 };
 
 /// Result of check_op(); true if all checks passed.
-struct CheckOpReport {
+struct [[nodiscard]] CheckOpReport {
   std::vector<OpFailure> failures;
   explicit operator bool() const { return failures.empty(); }
   /// A line "check: details" for each failure.

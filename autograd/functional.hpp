@@ -194,7 +194,7 @@ std::pair<ValueOf<X>, typename Argument<X>::Result> pair_of(Derivatives<ElementO
 
 /// y = f(x), which must have one element, and dy/dx, of x's shape: {y, g}.
 template <class F, detail::Differentiable X>
-auto value_and_grad(const F& f, const X& x, DerivativeOptions options = {}) {
+[[nodiscard]] auto value_and_grad(const F& f, const X& x, DerivativeOptions options = {}) {
   return detail::pair_of<X>(
       detail::value_and_grad(detail::function_of<X>(f), detail::variables_of(x), options));
 }
@@ -202,8 +202,8 @@ auto value_and_grad(const F& f, const X& x, DerivativeOptions options = {}) {
 /// The vector-Jacobian product: {y, v J} with y = f(x), J = dy/dx, and v of y's shape; one pass.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.functional.vjp.html
 template <class F, detail::Differentiable X>
-auto vjp(const F& f, const X& x, const typename detail::ValueForm<X>::type& v,
-         DerivativeOptions options = {}) {
+[[nodiscard]] auto vjp(const F& f, const X& x, const typename detail::ValueForm<X>::type& v,
+                       DerivativeOptions options = {}) {
   return detail::pair_of<X>(detail::vjp(detail::function_of<X>(f), detail::variables_of(x),
                                         detail::ValueArgument<X>::in(v), options));
 }
@@ -212,8 +212,8 @@ auto vjp(const F& f, const X& x, const typename detail::ValueForm<X>::type& v,
 /// linear in u, and its derivative in the direction v is J v. For further products, linearize() needs one
 /// pass each. https://pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
 template <class F, detail::Differentiable X>
-std::pair<detail::ValueOf<X>, detail::ValueOf<X>> jvp(const F& f, const X& x, const X& v,
-                                                      DerivativeOptions options = {}) {
+[[nodiscard]] std::pair<detail::ValueOf<X>, detail::ValueOf<X>> jvp(const F& f, const X& x, const X& v,
+                                                                    DerivativeOptions options = {}) {
   auto found =
       detail::jvp(detail::function_of<X>(f), detail::variables_of(x), detail::variables_of(v), options);
   return {detail::ValueArgument<X>::out(std::move(found.value)),
@@ -224,7 +224,7 @@ std::pair<detail::ValueOf<X>, detail::ValueOf<X>> jvp(const F& f, const X& x, co
 /// shape, by a backward pass through a backward pass.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
 template <class F, detail::Differentiable X>
-auto hvp(const F& f, const X& x, const X& v, DerivativeOptions options = {}) {
+[[nodiscard]] auto hvp(const F& f, const X& x, const X& v, DerivativeOptions options = {}) {
   return detail::pair_of<X>(
       detail::hvp(detail::function_of<X>(f), detail::variables_of(x), detail::variables_of(v), options));
 }
@@ -232,7 +232,7 @@ auto hvp(const F& f, const X& x, const X& v, DerivativeOptions options = {}) {
 /// dy/dx with y = f(x), of shape (y..., x...); for a vector of inputs, a vector with one for each.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
 template <class F, detail::Differentiable X>
-auto jacobian(const F& f, const X& x, const JacobianOptions& options = {}) {
+[[nodiscard]] auto jacobian(const F& f, const X& x, const JacobianOptions& options = {}) {
   return detail::in_form_of<X>(detail::jacobian(detail::function_of<X>(f), detail::variables_of(x), options));
 }
 
@@ -240,7 +240,7 @@ auto jacobian(const F& f, const X& x, const JacobianOptions& options = {}) {
 /// For a vector of inputs, element [i][j] is d2y/dx_i dx_j, of shape (x_i..., x_j...).
 /// https://pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
 template <class F, detail::Differentiable X>
-auto hessian(const F& f, const X& x, const JacobianOptions& options = {}) {
+[[nodiscard]] auto hessian(const F& f, const X& x, const JacobianOptions& options = {}) {
   auto found = detail::hessian(detail::function_of<X>(f), detail::variables_of(x), options);
   if constexpr (detail::Argument<X>::is_list) {
     std::vector<typename detail::Argument<X>::Result> rows;
@@ -254,21 +254,21 @@ auto hessian(const F& f, const X& x, const JacobianOptions& options = {}) {
 /// The linearization of f at x, f(x) + J (. - x) with J = df/dx, for iterative solvers that need many
 /// products J v and u J.
 template <detail::Differentiable X>
-class Linearization {
+class [[nodiscard]] Linearization {
  public:
   /// Use linearize().
   explicit Linearization(detail::Tangents<detail::ElementOf<X>> tangents) : tangents_(std::move(tangents)) {}
 
   /// f(x)
-  detail::ValueOf<X> value() const { return detail::ValueArgument<X>::out(tangents_.value()); }
+  [[nodiscard]] detail::ValueOf<X> value() const { return detail::ValueArgument<X>::out(tangents_.value()); }
 
   /// J v, for v of x's shape, by one pass.
-  detail::ValueOf<X> operator()(const X& v) const {
+  [[nodiscard]] detail::ValueOf<X> operator()(const X& v) const {
     return detail::ValueArgument<X>::out(tangents_.apply(detail::variables_of(v)));
   }
 
   /// u J, for u of f(x)'s shape, by one pass.
-  auto transposed(const typename detail::ValueForm<X>::type& u) const {
+  [[nodiscard]] auto transposed(const typename detail::ValueForm<X>::type& u) const {
     return detail::in_form_of<X>(tangents_.apply_transposed(detail::ValueArgument<X>::in(u)));
   }
 

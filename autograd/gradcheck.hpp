@@ -20,7 +20,7 @@ struct GradcheckOptions {
 };
 
 /// Result of a check; true if the gradients are correct.
-struct GradcheckReport {
+struct [[nodiscard]] GradcheckReport {
   bool ok = true;
   std::string worst;  ///< the worst element: "input 0, element (1, 2): analytic 3, numeric 2, difference 1"
   double difference = 0;  ///< |analytic - numeric| of the worst element

@@ -18,7 +18,7 @@ struct ProfileRow {
 };
 
 /// Result of profile(). Prints as two tables, of ops and of modules, with times in milliseconds.
-struct Profile {
+struct [[nodiscard]] Profile {
   std::vector<ProfileRow> ops;      ///< in descending order of time
   std::vector<ProfileRow> modules;  ///< in the order of first calls
   double seconds;                   ///< of the whole run, including the time between ops

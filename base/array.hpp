@@ -24,7 +24,7 @@ using Ids = Array<std::int64_t>;  ///< token ids, classes, indices
 using Mask = Array<bool>;         ///< conditions, such as attention masks
 
 /// "(2, 3)"; "()" for a scalar, "(3)" for one axis.
-std::string to_string(const Shape& shape);
+[[nodiscard]] std::string to_string(const Shape& shape);
 
 /// a == b, without the function call of a range comparison.
 inline bool same_shape(const Shape& a, const Shape& b) {

@@ -33,25 +33,29 @@ concept FillsArrayOf = (std::same_as<T, bool> && std::same_as<V, bool>) ||
 
 /// An array of this shape with equal elements. One of integers takes no floating-point value.
 template <class T, detail::FillsArrayOf<T> V>
-Array<T> full(const Shape& shape, V value) {
+[[nodiscard]] Array<T> full(const Shape& shape, V value) {
   return detail::filled("full", shape, static_cast<T>(value));
 }
 
 /// An array of this shape of 0, or of false.
 template <class T>
-Array<T> zeros(const Shape& shape) {
+[[nodiscard]] Array<T> zeros(const Shape& shape) {
   return detail::filled("zeros", shape, T{});
 }
 
 /// An array of this shape of 1, or of true.
 template <class T>
-Array<T> ones(const Shape& shape) {
+[[nodiscard]] Array<T> ones(const Shape& shape) {
   return detail::filled("ones", shape, T{1});
 }
 
-/// start, start + step, start + 2 step, ... in row-major order; for float computed in double.
+/// start, start + step, start + 2 step, ... in row-major order; for float computed in double. Throws
+/// ShapeError for several axes whose first has length 0: arange<T>({0, 10}) is meant as a range, not a shape.
 template <class T, detail::FillsArrayOf<T> A = T, detail::FillsArrayOf<T> B = T>
-requires(!std::same_as<T, bool>) Array<T> arange(const Shape& shape, A start = 0, B step = 1) {
+requires(!std::same_as<T, bool>) [[nodiscard]] Array<T> arange(const Shape& shape, A start = 0, B step = 1) {
+  if (shape.size() > 1 && shape[0] == 0)
+    detail::fail<ShapeError>("arange: the first of several axes must not be empty, got ", shape,
+                             ", a shape, not a range: arange<T>({n}, start, step)");
   using Sum = std::conditional_t<std::floating_point<T>, double, T>;
   Array<T> x = detail::filled("arange", shape, T{});
   for (std::size_t i = 0; i < x.size(); ++i)

@@ -57,6 +57,6 @@ class Dims {
 };
 
 /// "(2, -1)".
-std::string to_string(const Dims& dims);
+[[nodiscard]] std::string to_string(const Dims& dims);
 
 }  // namespace xgrad

@@ -7,7 +7,7 @@
 namespace xgrad {
 
 /// Statistics of the calling thread's pool.
-struct MemoryStats {
+struct [[nodiscard]] MemoryStats {
   /// Blocks allocated from the system.
   std::size_t system_allocations;
   /// Blocks allocated and not yet released; negative if more were released here for other threads. Small

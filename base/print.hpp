@@ -38,10 +38,10 @@ void set_print_options(const PrintOptions& options);
 PrintOptions print_options();
 
 /// The text that operator<< prints.
-std::string to_string(const Array<float>& x);
-std::string to_string(const Array<double>& x);
-std::string to_string(const Ids& x);
-std::string to_string(const Mask& x);
+[[nodiscard]] std::string to_string(const Array<float>& x);
+[[nodiscard]] std::string to_string(const Array<double>& x);
+[[nodiscard]] std::string to_string(const Ids& x);
+[[nodiscard]] std::string to_string(const Mask& x);
 
 std::ostream& operator<<(std::ostream& out, const Array<float>& x);
 std::ostream& operator<<(std::ostream& out, const Array<double>& x);
@@ -62,7 +62,7 @@ concept PrintedExpression = is_expression<E> &&
 
 /// An expression is evaluated and printed as an array.
 template <detail::PrintedExpression E>
-std::string to_string(const E& x) {
+[[nodiscard]] std::string to_string(const E& x) {
   return to_string(detail::Printed<typename E::value_type>(x));
 }
 template <detail::PrintedExpression E>

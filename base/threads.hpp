@@ -13,6 +13,6 @@ namespace xgrad {
 void set_num_threads(std::size_t count);
 
 /// The maximum number of threads, from set_num_threads() or the default.
-std::size_t num_threads();
+[[nodiscard]] std::size_t num_threads();
 
 }  // namespace xgrad

@@ -14,7 +14,7 @@ namespace xgrad {
 ///   tensor([[ 0.1000, -2.0000],
 ///           [ 3.5000,  0.0000]], grad_fn=<add>)
 template <class T>
-std::string to_string(const Variable<T>& x);
+[[nodiscard]] std::string to_string(const Variable<T>& x);
 
 template <class T>
 std::ostream& operator<<(std::ostream& out, const Variable<T>& x);

@@ -71,36 +71,36 @@ class [[nodiscard]] Variable {
       : Variable(detail::evaluated<T>(expression), requires_grad) {}
 
   /// False for a default-constructed Variable.
-  bool defined() const noexcept { return static_cast<bool>(value_); }
+  [[nodiscard]] bool defined() const noexcept { return static_cast<bool>(value_); }
 
   /// The array, valid for the lifetime of its handles; of a temporary handle, a copy. Throws GraphError for
   /// an undefined variable, as does everything that reads a value.
-  const Array<T>& value() const& { return checked("value").array; }
-  Array<T> value() && { return checked("value").array; }
-  const Shape& shape() const& { return checked("value").array.shape(); }
-  Shape shape() && { return checked("value").array.shape(); }
-  std::size_t dimension() const { return checked("value").array.dimension(); }
-  std::size_t size() const { return checked("value").array.size(); }
+  [[nodiscard]] const Array<T>& value() const& { return checked("value").array; }
+  [[nodiscard]] Array<T> value() && { return checked("value").array; }
+  [[nodiscard]] const Shape& shape() const& { return checked("value").array.shape(); }
+  [[nodiscard]] Shape shape() && { return checked("value").array.shape(); }
+  [[nodiscard]] std::size_t dimension() const { return checked("value").array.dimension(); }
+  [[nodiscard]] std::size_t size() const { return checked("value").array.size(); }
 
   /// The length of one axis; negative axes count from the end. Throws IndexError.
-  std::size_t shape(Int axis) const;
+  [[nodiscard]] std::size_t shape(Int axis) const;
 
   /// The only element. Throws ShapeError unless there is exactly one.
-  T item() const;
+  [[nodiscard]] T item() const;
 
   /// True for a leaf created with requires_grad, unless Module::requires_grad(false) has frozen it, and for a
   /// result recorded from one.
-  bool requires_grad() const noexcept { return node_ && !node_->frozen; }
+  [[nodiscard]] bool requires_grad() const noexcept { return node_ && !node_->frozen; }
 
   /// True unless this is the result of a recorded op.
-  bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
+  [[nodiscard]] bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
 
   /// Name of the op whose result this is; "leaf" for a leaf.
-  const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op->name; }
+  [[nodiscard]] const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op->name; }
 
   /// The gradient accumulated by backward() in this leaf. Throws GraphError if it has no gradient.
   Variable grad() const;
-  bool has_grad() const noexcept;
+  [[nodiscard]] bool has_grad() const noexcept;
 
   /// Resets the gradient to undefined (torch: zero_grad(set_to_none=True)).
   void zero_grad() const;
@@ -206,8 +206,8 @@ struct GradOptions {
 /// d(output)/d(input) for each of the inputs, leaves or results of operations; changes no grad(). Throws
 /// GraphError as backward() does, and for an input that requires no gradient or is unused.
 template <class T>
-std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
-                              const GradOptions<std::type_identity_t<T>>& options = {});
+[[nodiscard]] std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
+                                            const GradOptions<std::type_identity_t<T>>& options = {});
 
 // Operators of Variable; defined in the ops library.
 template <class T>
@@ -245,22 +245,40 @@ template <class A, class B>
 using variable_of =
     std::conditional_t<is_variable<std::remove_cvref_t<A>>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
 
+/// An operand of an operator as a Variable.
+template <class V, class A>
+V operand(A&& a) {
+  static_assert(
+      !IdsExpression<A>,
+      "an array of integers is no operand, as integers divide without a remainder and overflow: write "
+      "xt::cast<float>(array) for each such array, before it is computed with");
+  return V(std::forward<A>(a));
+}
+
 }  // namespace detail
 
 // Variable with xtensor expression. Without these overloads, xtensor's operators would treat the Variable as
 // a scalar.
 template <class A, class B>
 requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
-operator+(A&& a, B&& b) { return add(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+operator+(A&& a, B&& b) {
+  return add(detail::operand<detail::variable_of<A, B>>(a), detail::operand<detail::variable_of<A, B>>(b));
+}
 template <class A, class B>
 requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
-operator-(A&& a, B&& b) { return sub(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+operator-(A&& a, B&& b) {
+  return sub(detail::operand<detail::variable_of<A, B>>(a), detail::operand<detail::variable_of<A, B>>(b));
+}
 template <class A, class B>
 requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
-operator*(A&& a, B&& b) { return mul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+operator*(A&& a, B&& b) {
+  return mul(detail::operand<detail::variable_of<A, B>>(a), detail::operand<detail::variable_of<A, B>>(b));
+}
 template <class A, class B>
 requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
-operator/(A&& a, B&& b) { return div(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+operator/(A&& a, B&& b) {
+  return div(detail::operand<detail::variable_of<A, B>>(a), detail::operand<detail::variable_of<A, B>>(b));
+}
 
 namespace detail {
 

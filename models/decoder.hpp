@@ -6,7 +6,7 @@ namespace xgrad {
 
 /// Result of TransformerDecoder::with_weights().
 template <class T>
-struct DecoderResult {
+struct [[nodiscard]] DecoderResult {
   Variable<T> output;                       ///< (batch, seq, d_model)
   std::vector<Variable<T>> weights;         ///< of each layer, (batch, heads, seq, seq)
   std::vector<Variable<T>> memory_weights;  ///< of each layer, (batch, heads, seq, memory's seq)

@@ -25,7 +25,7 @@ struct DecoderConfig {
 
 /// Result of TransformerDecoderLayer::with_weights().
 template <class T>
-struct DecoderLayerResult {
+struct [[nodiscard]] DecoderLayerResult {
   Variable<T> output;          ///< (batch, seq, d_model)
   Variable<T> weights;         ///< (batch, heads, seq, seq)
   Variable<T> memory_weights;  ///< (batch, heads, seq, memory's seq)

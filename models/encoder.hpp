@@ -8,14 +8,14 @@ namespace xgrad {
 
 /// Attention mask that excludes padding: false where an id is pad_id. ids (batch, seq), the mask (batch, 1,
 /// 1, seq): it broadcasts over heads and queries. Throws ShapeError for ids of another rank.
-Mask padding_mask(const Ids& ids, std::int64_t pad_id);
+[[nodiscard]] Mask padding_mask(const Ids& ids, std::int64_t pad_id);
 /// Ids are integers: xt::cast<std::int64_t>(ids).
 template <detail::NoIds E>
 Mask padding_mask(const E& ids, std::int64_t pad_id) = delete;
 
 /// Result of with_weights().
 template <class T>
-struct EncoderResult {
+struct [[nodiscard]] EncoderResult {
   Variable<T> output;                ///< (batch, seq, d_model)
   std::vector<Variable<T>> weights;  ///< of each layer, (batch, heads, seq, seq)
 };

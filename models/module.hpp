@@ -26,9 +26,21 @@ using NamedInt8Weight = std::pair<std::string, Int8Weight>;
 /// One of bfloat16 numbers.
 using NamedBfloat16Weight = std::pair<std::string, Bfloat16Weight>;
 
-/// Parameters by dotted name, as stored in files.
+/// Parameters by dotted name, as stored in files. An array of a temporary one cannot be changed:
+/// model.state_dict()["weight"](0, 0) = 1 would change a copy.
 template <class T>
-using StateDict = std::map<std::string, Array<T>>;
+class [[nodiscard]] StateDict : public std::map<std::string, Array<T>> {
+  using Map = std::map<std::string, Array<T>>;
+
+ public:
+  using Map::Map;
+
+  Array<T>& operator[](const std::string& name) & { return Map::operator[](name); }
+  const Array<T> operator[](const std::string& name) && { return std::move(Map::operator[](name)); }
+  Array<T>& at(const std::string& name) & { return Map::at(name); }
+  const Array<T>& at(const std::string& name) const& { return Map::at(name); }
+  const Array<T> at(const std::string& name) && { return std::move(Map::at(name)); }
+};
 
 namespace detail {
 
@@ -76,26 +88,26 @@ class Module {
   Module& operator=(const Module&) = default;
 
   /// The class name, as in summaries.
-  const std::string& type() const& noexcept { return state_->type; }
-  std::string type() && { return state_->type; }
+  [[nodiscard]] const std::string& type() const& noexcept { return state_->type; }
+  [[nodiscard]] std::string type() && { return state_->type; }
 
   /// In the order of declaration, the module's own before those of children: "layers.0.norm1.weight". A
   /// parameter with several names is listed once, under the first.
-  std::vector<NamedParameter<T>> named_parameters() const;
+  [[nodiscard]] std::vector<NamedParameter<T>> named_parameters() const;
   /// The parameters without their names.
-  std::vector<Variable<T>> parameters() const;
+  [[nodiscard]] std::vector<Variable<T>> parameters() const;
 
   /// The buffers, in the same order and under such names.
-  std::vector<NamedParameter<T>> named_buffers() const;
+  [[nodiscard]] std::vector<NamedParameter<T>> named_buffers() const;
 
   /// The weights of 8-bit integers, which are no parameters, in the same order and under such names.
-  std::vector<NamedInt8Weight> named_int8_weights() const;
+  [[nodiscard]] std::vector<NamedInt8Weight> named_int8_weights() const;
 
   /// The weights of bfloat16 numbers, which are no parameters either.
-  std::vector<NamedBfloat16Weight> named_bfloat16_weights() const;
+  [[nodiscard]] std::vector<NamedBfloat16Weight> named_bfloat16_weights() const;
 
   /// The number of elements of all parameters.
-  std::size_t parameter_count() const;
+  [[nodiscard]] std::size_t parameter_count() const;
 
   /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError if
   /// there are weights of 8-bit integers or bfloat16 numbers, which pretrained::save_folder saves.
@@ -109,7 +121,7 @@ class Module {
   /// Sets the mode of this module and its submodules; dropout is active in training only.
   void train(bool on = true) const;
   void eval() const { train(false); }
-  bool training() const noexcept { return state_->training; }
+  [[nodiscard]] bool training() const noexcept { return state_->training; }
 
   /// Freezes all parameters (false), or lets them be trained again (true): frozen ones require no gradient
   /// and have none, and optimizers skip them. A parameter with several names is frozen under each. Must not

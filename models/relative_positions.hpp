@@ -19,7 +19,8 @@ struct RelativeBucketOptions {
 /// with the logarithm of the distance up to max_distance (T5, Raffel et al. 2020, arXiv:1910.10683,
 /// section 2.1). Throws ValueError for too few buckets, and unless max_distance is above the distances that
 /// have a bucket of their own.
-Ids relative_position_buckets(std::size_t queries, std::size_t keys, RelativeBucketOptions options = {});
+[[nodiscard]] Ids relative_position_buckets(std::size_t queries, std::size_t keys,
+                                            RelativeBucketOptions options = {});
 
 /// The bias of scores (1, heads, queries, keys), for an AttentionMask of all sequences, that a table
 /// (num_buckets, heads) holds for buckets (queries, keys): bias[0, h, i, j] = table[buckets[i, j], h]. Throws
@@ -41,7 +42,7 @@ struct SignedBucketOptions {
 /// sign(d) (m + ceil(log(|d| / m) / log((max_distance - 1) / m) (m - 1))) (DeBERTa, He et al. 2021,
 /// arXiv:2006.03654; in float, as its models were trained). Throws ValueError for one bucket, and unless
 /// max_distance - 1 is above m if a distance is.
-Ids signed_position_buckets(std::size_t length, SignedBucketOptions options = {});
+[[nodiscard]] Ids signed_position_buckets(std::size_t length, SignedBucketOptions options = {});
 
 struct DisentangledOptions {
   detail::ByName by_name = {};

@@ -9,6 +9,6 @@ namespace xgrad {
 /// A table of a model: the layers as an indented tree with their types, the parameters with shapes and
 /// numbers of elements, and the total.
 template <class T>
-std::string summary(const Module<T>& model);
+[[nodiscard]] std::string summary(const Module<T>& model);
 
 }  // namespace xgrad

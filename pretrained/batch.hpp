@@ -11,7 +11,7 @@
 namespace xgrad::pretrained {
 
 /// Texts as one input of a model: (batch, length).
-struct Batch : Input {
+struct [[nodiscard]] Batch : Input {
   std::vector<tokenizers::Encoding> encodings;  ///< the rows
 };
 

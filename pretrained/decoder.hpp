@@ -53,7 +53,7 @@ template <class T>
 void save_folder(const CausalModel<T>& model, const std::string& folder, CausalSaveOptions options = {});
 
 template <class T>
-struct DecoderOutput {
+struct [[nodiscard]] DecoderOutput {
   Variable<T> last_hidden_state;           ///< (batch, length, hidden_size)
   std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if requested
   std::vector<Variable<T>> attentions;     ///< of each layer (batch, heads, length, length), if requested

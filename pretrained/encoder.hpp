@@ -24,7 +24,7 @@ struct OutputOptions {
 };
 
 template <class T>
-struct EncoderOutput {
+struct [[nodiscard]] EncoderOutput {
   Variable<T> last_hidden_state;           ///< (batch, length, hidden_size)
   Variable<T> pooler_output;               ///< (batch, hidden_size), undefined without a pooler
   std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if requested

@@ -14,7 +14,7 @@ struct SearchOptions {
 };
 
 /// A vector that is near to a query.
-struct SearchHit {
+struct [[nodiscard]] SearchHit {
   std::size_t index;  ///< of the vector in the corpus
   double score;       ///< its similarity to the query
 };

@@ -68,7 +68,7 @@ struct TokenizerOptions {
 
 /// A text, or a pair of texts, as tokens; every vector has one entry per token. Tokens added by the
 /// tokenizer, such as [CLS], belong to no word and no text.
-struct Encoding {
+struct [[nodiscard]] Encoding {
   std::vector<std::int64_t> ids;             ///< Tokenizer::token() returns their texts
   std::vector<std::int64_t> type_ids;        ///< 0 for the first text and 1 for the second, in most models
   std::vector<std::uint8_t> special;         ///< 1 for a token added by the tokenizer, or padding

@@ -14,12 +14,14 @@ namespace xgrad {
 
 /// The sequences as rows of one array of shape (count, longest), padded with `padding_value`.
 /// https://pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pad_sequence.html (batch_first)
-Ids pad_sequence(const std::vector<std::vector<std::int64_t>>& sequences, std::int64_t padding_value = 0);
+[[nodiscard]] Ids pad_sequence(const std::vector<std::vector<std::int64_t>>& sequences,
+                               std::int64_t padding_value = 0);
 
 /// 0 ... count - 1 in a random order, split into parts of these lengths. Throws ValueError unless they add up
 /// to count. https://pytorch.org/docs/stable/data.html#torch.utils.data.random_split
-std::vector<std::vector<std::size_t>> random_split(std::size_t count, const std::vector<std::size_t>& lengths,
-                                                   Generator& generator = default_generator());
+[[nodiscard]] std::vector<std::vector<std::size_t>> random_split(std::size_t count,
+                                                                 const std::vector<std::size_t>& lengths,
+                                                                 Generator& generator = default_generator());
 
 struct BatchSamplerOptions {
   detail::ByName by_name = {};

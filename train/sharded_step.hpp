@@ -50,7 +50,7 @@ struct RankTimes {
 /// "2 ranks computed 12.3 to 12.8 s (rank 1), 1.5 to 2 s of it while gradients were on their way, and waited
 /// 0.02 to 0.42 s": the others wait for the rank with the longest computation. Throws ValueError for no
 /// ranks.
-std::string summary(const std::vector<RankTimes>& times);
+[[nodiscard]] std::string summary(const std::vector<RankTimes>& times);
 
 /// Computes the gradients of a batch in parts, called shards, so that several processes can share the work.
 /// The result has the same bits for any number of processes and threads.

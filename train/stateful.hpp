@@ -17,7 +17,7 @@
 namespace xgrad {
 
 /// The state of a part of a training run between steps: PyTorch's nested state dicts, flattened with dots.
-struct TrainingState {
+struct [[nodiscard]] TrainingState {
   std::map<std::string, double> numbers = {};  ///< "param_groups.0.lr", "last_epoch"
   StateDict<float> floats = {};                ///< "state.0.exp_avg"
   StateDict<double> doubles = {};

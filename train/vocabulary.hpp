@@ -13,10 +13,10 @@ namespace xgrad {
 
 /// Words separated by whitespace: space, tab, newline, carriage return, form feed and vertical tab, but not
 /// Unicode's other ones.
-std::vector<std::string> whitespace_tokens(std::string_view text);
+[[nodiscard]] std::vector<std::string> whitespace_tokens(std::string_view text);
 
 /// Converts A to Z to a to z; keeps all other bytes, so the text may be UTF-8.
-std::string to_ascii_lowercase(std::string_view text);
+[[nodiscard]] std::string to_ascii_lowercase(std::string_view text);
 
 struct VocabularyOptions {
   detail::ByName by_name = {};

@@ -85,7 +85,8 @@ void ids(const Models& models, const Variable<float>& x, const Variable<float>& 
   // [ids]
 }
 
-void types(const Variable<float>& x, const Variable<double>& y, const Array<double>& doubles) {
+void types(const Variable<float>& x, const Variable<double>& y, const Array<double>& doubles,
+           const Ids& integers) {
   // [types]
   const Variable<float> narrowed(doubles);  // error
   const Variable<float> rounded(xt::cast<float>(doubles));
@@ -102,7 +103,9 @@ void types(const Variable<float>& x, const Variable<double>& y, const Array<doub
   const Variable<float> one(1, true);
   x * true;  // error
   x * 1;
-  const Variable<int> integers;  // error
+  integers / 2 * x;  // error
+  xt::cast<float>(integers) / 2 * x;
+  const Variable<int> numbers;  // error
   const Ids ids{1, 2};
   const float loss = sum(x);  // error
   const float number = sum(x).item();
@@ -124,6 +127,12 @@ void guards(const Models& models) {
   // [guards]
 }
 
+/// A module whose result has no graph.
+struct Halves : Module<double> {
+  Halves() : Module<double>("Halves") {}
+  Array<double> operator()(const Variable<double>& x) const { return x.value() / 2; }
+};
+
 void functions(const Variable<double>& x, const Array<double>& at) {
   // [functions]
   value_and_grad([](const Variable<double>& v) { return sum(v * v).item(); }, at);  // error
@@ -142,20 +151,33 @@ void functions(const Variable<double>& x, const Array<double>& at) {
   LBFGS<double>({x}).step([&] { return sum(x); });
   FunctionModule<double>("Half", [](const Variable<double>& v) { return v.value(); });  // error
   FunctionModule<double>("Half", [](const Variable<double>& v) { return v / 2; });
+  checkpoint_sequential({[](const Variable<double>& v) { return xt::exp(v.value()); }}, 1, x);  // error
+  checkpoint_sequential({[](const Variable<double>& v) { return exp(v); }}, 1, x);
+  Sequential<double>{Halves()};  // error
+  Sequential<double>{Linear<double>(2, 2)};
   on_gradient(x, [](const Variable<double>& dy) { return dy.value(); });  // error
   const auto watched = on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });
   on_gradient(x, [](const Variable<double>& dy) { return dy / 2; });  // warning
   const auto positive = relu(x);
   relu(x);  // warning
+  const auto best = argmax(x, -1);
+  argmax(x, -1);  // warning
+  const auto report = gradcheck([](const auto& in) { return sum(in[0]); }, {x});
+  gradcheck([](const auto& in) { return sum(in[0]); }, {x});  // warning
   // [functions]
 }
 
-void handles(const Variable<double>& x) {
+void handles(const Variable<double>& x, const Linear<double>& model) {
   // [handles]
   x.grad() = 0.5 * x.grad();  // error
   x.set_grad(0.5 * x.grad());
-  constexpr Op local("cube", {"x"});  // error
-  static constexpr Op cube("cube", {"x"});
+  model.state_dict()["weight"](0, 0) = 1;  // error
+  model.parameters()[0].assign(zeros<double>({2, 2}));
+  const auto backward = [](Variable<double> dy, Needs) -> Grads<double, 1> { return {dy}; };
+  const Op local("same", {"x"});
+  record<double>(local, x.detach(), Inputs(x), Saved(), backward);  // error
+  static constexpr Op same("same", {"x"});
+  record<double>(same, x.detach(), Inputs(x), Saved(), backward);
   // [handles]
 }
 

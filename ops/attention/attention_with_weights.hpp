@@ -5,7 +5,7 @@
 namespace xgrad {
 
 template <class T>
-struct AttentionResult {
+struct [[nodiscard]] AttentionResult {
   Variable<T> output;   ///< (..., L, H Ev)
   Variable<T> weights;  ///< (..., L, S), or (..., H, L, S) with num_heads; after dropout
 };

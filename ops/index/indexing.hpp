@@ -62,9 +62,9 @@ Variable<T> repeat_interleave(const Variable<T>& x, const E& repeats, std::optio
 
 /// The indices of the elements that are true, or not 0, as rows (N, rank), in row-major order.
 /// https://pytorch.org/docs/stable/generated/torch.nonzero.html
-Ids nonzero(const Mask& mask);
+[[nodiscard]] Ids nonzero(const Mask& mask);
 template <class T>
-Ids nonzero(const Variable<T>& x);
+[[nodiscard]] Ids nonzero(const Variable<T>& x);
 
 /// Python's start:end:step, as an argument of slice.
 struct IndexRange {

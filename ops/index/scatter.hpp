@@ -120,7 +120,7 @@ Variable<T> masked_select(const Variable<T>& x, const E& mask) = delete;
 /// y[..., c] = 1 where c is the id, else 0; the default of num_classes is the largest id + 1. Throws
 /// IndexError for an id out of range, ValueError for num_classes below 1 and for the default without ids.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
-Ids one_hot(const Ids& ids, Int num_classes = -1);
+[[nodiscard]] Ids one_hot(const Ids& ids, Int num_classes = -1);
 /// Ids are integers: xt::cast<std::int64_t>(ids).
 template <detail::NoIds E>
 Ids one_hot(const E& ids, Int num_classes = -1) = delete;

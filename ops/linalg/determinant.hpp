@@ -7,7 +7,7 @@ namespace xgrad {
 
 /// Result of slogdet, of shape (...) for matrices (..., n, n).
 template <class T>
-struct SlogdetResult {
+struct [[nodiscard]] SlogdetResult {
   Variable<T> sign;       ///< of the determinant, 0 for a singular matrix; it has no gradient
   Variable<T> logabsdet;  ///< log |det a|, -inf for a singular matrix
 };

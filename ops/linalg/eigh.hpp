@@ -9,7 +9,7 @@ namespace xgrad {
 
 /// Result of eigh for matrices (..., n, n).
 template <class T>
-struct EighResult {
+struct [[nodiscard]] EighResult {
   Variable<T> eigenvalues;   ///< w (..., n), ascending
   Variable<T> eigenvectors;  ///< V (..., n, n), in columns of length 1
 };

@@ -13,7 +13,7 @@ enum class QrMode {
 };
 
 template <class T>
-struct QrResult {
+struct [[nodiscard]] QrResult {
   Variable<T> Q;  ///< with orthonormal columns
   Variable<T> R;  ///< 0 below the diagonal
 };

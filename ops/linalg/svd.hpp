@@ -11,7 +11,7 @@ namespace xgrad {
 
 /// Result of svd for matrices (..., m, n), with k = min(m, n).
 template <class T>
-struct SvdResult {
+struct [[nodiscard]] SvdResult {
   Variable<T> U;   ///< (..., m, m), or (..., m, k)
   Variable<T> S;   ///< the singular values (..., k), descending
   Variable<T> Vh;  ///< (..., n, n), or (..., k, n)

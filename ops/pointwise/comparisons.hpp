@@ -9,7 +9,7 @@ namespace xgrad {
 
 /// a = b.
 template <class T>
-Mask eq(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask eq(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask eq(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
@@ -18,7 +18,7 @@ requires detail::VariableAndConstant<A, B> Mask eq(A&& a, B&& b) {
 
 /// a != b.
 template <class T>
-Mask ne(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask ne(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask ne(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
@@ -27,7 +27,7 @@ requires detail::VariableAndConstant<A, B> Mask ne(A&& a, B&& b) {
 
 /// a < b.
 template <class T>
-Mask lt(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask lt(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask lt(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
@@ -36,7 +36,7 @@ requires detail::VariableAndConstant<A, B> Mask lt(A&& a, B&& b) {
 
 /// a <= b.
 template <class T>
-Mask le(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask le(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask le(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
@@ -45,7 +45,7 @@ requires detail::VariableAndConstant<A, B> Mask le(A&& a, B&& b) {
 
 /// a > b.
 template <class T>
-Mask gt(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask gt(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask gt(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
@@ -54,7 +54,7 @@ requires detail::VariableAndConstant<A, B> Mask gt(A&& a, B&& b) {
 
 /// a >= b.
 template <class T>
-Mask ge(const Variable<T>& a, const Variable<T>& b);
+[[nodiscard]] Mask ge(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
 requires detail::VariableAndConstant<A, B> Mask ge(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;

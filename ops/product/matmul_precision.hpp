@@ -49,7 +49,7 @@ const char* blas_core_name();
 void force_float32_matmul_precision(bool forced);
 
 /// Name of the precision.
-std::string to_string(MatmulPrecision precision);
+[[nodiscard]] std::string to_string(MatmulPrecision precision);
 
 /// Requests a precision on this thread for the lifetime of the object:
 /// `MatmulPrecisionGuard guard(MatmulPrecision::medium);`.

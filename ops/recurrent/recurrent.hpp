@@ -48,12 +48,12 @@ struct RecurrentOptions {
 
 /// The output, and the states after the last step of every sequence.
 template <class T>
-struct RecurrentResult {
+struct [[nodiscard]] RecurrentResult {
   Variable<T> output, h;
 };
 
 template <class T>
-struct LSTMResult {
+struct [[nodiscard]] LSTMResult {
   Variable<T> output, h, c;
 };
 

@@ -24,7 +24,7 @@ struct TopkOptions {
 
 /// Elements and their indices along the axis.
 template <class T>
-struct Ranked {
+struct [[nodiscard]] Ranked {
   Variable<T> values;
   Ids indices;
 };
@@ -51,15 +51,15 @@ Ranked<T> topk(const Variable<T>& x, Int k, Int dim = -1, TopkOptions options = 
 /// The indices of max, min and sort; without an axis, the index among all elements in row-major order.
 /// https://pytorch.org/docs/stable/generated/torch.argmax.html
 template <class T>
-Ids argmax(const Variable<T>& x);
+[[nodiscard]] Ids argmax(const Variable<T>& x);
 template <class T>
-Ids argmax(const Variable<T>& x, Int dim, ReduceOptions options = {});
+[[nodiscard]] Ids argmax(const Variable<T>& x, Int dim, ReduceOptions options = {});
 template <class T>
-Ids argmin(const Variable<T>& x);
+[[nodiscard]] Ids argmin(const Variable<T>& x);
 template <class T>
-Ids argmin(const Variable<T>& x, Int dim, ReduceOptions options = {});
+[[nodiscard]] Ids argmin(const Variable<T>& x, Int dim, ReduceOptions options = {});
 template <class T>
-Ids argsort(const Variable<T>& x, Int dim = -1, SortOptions options = {});
+[[nodiscard]] Ids argsort(const Variable<T>& x, Int dim = -1, SortOptions options = {});
 
 struct SearchOptions {
   detail::ByName by_name = {};
@@ -70,11 +70,12 @@ struct SearchOptions {
 /// many of the row are less, or with `right` not greater. Throws ShapeError if the leading axes differ.
 /// https://pytorch.org/docs/stable/generated/torch.searchsorted.html
 template <class T>
-Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOptions options = {});
+[[nodiscard]] Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values,
+                               SearchOptions options = {});
 
 /// What unique finds. An array of values: they have no gradient.
 template <class T>
-struct Distinct {
+struct [[nodiscard]] Distinct {
   Array<T> values;  ///< ascending
   Ids inverse;      ///< the place in values of each element of x, in x's shape, or of each slice
   Ids counts;       ///< how often each occurs

@@ -25,7 +25,7 @@ Shape reshaped(const Shape& from, const Dims& shape);
 
 /// The same of an array or an expression, such as Ids or a Mask.
 template <class E>
-Array<typename E::value_type> reshape(const xt::xexpression<E>& x, const Dims& shape) {
+[[nodiscard]] Array<typename E::value_type> reshape(const xt::xexpression<E>& x, const Dims& shape) {
   Array<typename E::value_type> y(x);
   y.reshape(detail::reshaped(y.shape(), shape));
   return y;
@@ -82,14 +82,15 @@ Variable<T> stack(std::initializer_list<Variable<T>> parts, Int dim = 0) {
 /// Splits x along `dim` into parts of these lengths, which must add up to its length; or into parts of one
 /// length, the last of which may be shorter.
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, Int dim = 0);
+[[nodiscard]] std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths,
+                                             Int dim = 0);
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, std::initializer_list<std::ptrdiff_t> lengths,
-                               Int dim = 0) {
+[[nodiscard]] std::vector<Variable<T>> split(const Variable<T>& x,
+                                             std::initializer_list<std::ptrdiff_t> lengths, Int dim = 0) {
   return split(x, std::vector<std::ptrdiff_t>(lengths), dim);
 }
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, Int length, Int dim = 0);
+[[nodiscard]] std::vector<Variable<T>> split(const Variable<T>& x, Int length, Int dim = 0);
 
 namespace ops {
 

@@ -45,6 +45,13 @@ TEST(CreationTest, IntegersAreNotFilledWithFractions) {
 TEST(CreationTest, ArangeCountsInRowMajorOrder) {
   EXPECT_EQ(xgrad::arange<std::int64_t>({2, 3}), (Ids{{0, 1, 2}, {3, 4, 5}}));
   EXPECT_EQ(xgrad::arange<std::int64_t>({3}, 5, -2), (Ids{5, 3, 1}));
+  EXPECT_EQ(xgrad::arange<std::int64_t>({0}).size(), 0u);
+  EXPECT_EQ(xgrad::arange<std::int64_t>({2, 0}).size(), 0u);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([] {
+              xgrad::arange<float>({0, 10});
+            }),
+            "arange: the first of several axes must not be empty, got (0, 10), a shape, not a range: "
+            "arange<T>({n}, start, step)");
   EXPECT_EQ(xgrad::arange<float>({3}, 0.5, 0.25), (Array<float>{0.5f, 0.75f, 1.0f}));
   EXPECT_EQ(xgrad::arange<float>({1000001}, 0, 0.1)(1000000), 100000.0f);
 }
