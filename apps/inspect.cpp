@@ -239,6 +239,7 @@ void inspect_gguf(const std::string& path) {
   print(file.tensors(), {});
   for (const auto& [key, value] : file.metadata())
     std::printf("metadata %s: %s\n", in_quotes(key).c_str(), value.description().c_str());
+  file.throw_if_changed();
 }
 
 void inspect_safetensors(const std::string& path) {
@@ -246,6 +247,7 @@ void inspect_safetensors(const std::string& path) {
   try {
     const xgrad::SafetensorsFile file(path);
     print(file.tensors(), file.metadata());
+    file.throw_if_changed();
   } catch (const xgrad::FileError& error) {
     if (path.ends_with(".safetensors")) throw;
     throw xgrad::FileError(std::string(error.what()) +
@@ -265,6 +267,7 @@ void inspect(const std::string& path) {
   if (path.ends_with(".npy")) {
     const xgrad::NpyFile file(path);
     print({file.tensor()}, {});
+    file.throw_if_changed();
   } else if (path.ends_with(".npz")) {
     const xgrad::NpzFile file(path);
     print(file.tensors(), {});
@@ -273,6 +276,7 @@ void inspect(const std::string& path) {
   } else if (is_torch_file(path)) {
     const xgrad::TorchFile file(path);
     print(file.tensors(), {});
+    file.throw_if_changed();
   } else {
     inspect_safetensors(path);
   }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/base/file.hpp>
+#include <xgrad/base/detail/folder_files.hpp>
 #include <xgrad/report.hpp>
 
 #include "common/command_line.hpp"
@@ -13,14 +13,9 @@
 
 namespace {
 
-std::string text_of(const std::string& path) {
-  const xgrad::MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
 /// A run's data, which a log has little of.
 std::string data_of(const std::string& path) {
-  if (!path.ends_with(".jsonl")) return text_of(path);
+  if (!path.ends_with(".jsonl")) return xgrad::detail::read_file(path);
   xgrad::Report report(std::filesystem::path(path).filename().string());
   report.log(path);
   return report.json();

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "detail/mapped_memory.hpp"
 #include "detail/retried.hpp"
 #include "error.hpp"
 
@@ -154,9 +155,13 @@ void MappedFile::release(std::span<const std::byte> bytes) const {
       ::madvise(const_cast<std::byte*>(all.data()) + first, begin - first + bytes.size(), MADV_DONTNEED));
 }
 
-void MappedFile::Unmap::operator()(const std::byte* first) const noexcept {
-  ::munmap(const_cast<std::byte*>(first), size);
-}
+struct MappedFile::Mapping {
+  std::string path;
+  struct stat status;  // when it was opened
+  detail::MappedMemory memory;
+};
+
+void MappedFile::Unmap::operator()(const Mapping* mapping) const noexcept { delete mapping; }
 
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe must not wait for its writer
@@ -164,20 +169,55 @@ MappedFile::MappedFile(const std::string& path) {
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
   if (!S_ISREG(status.st_mode)) detail::fail<FileError>(path, ": must be a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) {  // mmap refuses an empty file
+  if (size == 0) {
     std::byte first{};
     const ssize_t count = detail::retried([&] { return ::read(file.number(), &first, 1); });
     if (count < 0) fail_to_read(path, errno);
     if (count > 0) detail::fail<FileError>(path, ": must be a file whose size the system knows");
-    return;
   }
-  void* const first = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
-  if (first == MAP_FAILED) fail_to_read(path, errno);
-  first_ = {static_cast<const std::byte*>(first), Unmap{size}};
+  try {
+    mapping_.reset(new Mapping{path, status, {file.number(), size}});
+  } catch (const std::system_error& error) {
+    fail_to_read(path, error.code().value());
+  }
   // what a clone without Git LFS has in place of a large file
   constexpr std::string_view pointer = "version https://git-lfs.github.com/spec/";
-  if (size > pointer.size() && std::memcmp(first, pointer.data(), pointer.size()) == 0)
+  if (size > pointer.size() && std::memcmp(bytes().data(), pointer.data(), pointer.size()) == 0)
     detail::fail<FileError>(path, ": is a pointer of Git LFS, not the file; run git lfs pull in its folder");
+}
+
+std::span<const std::byte> MappedFile::bytes() const& {
+  return mapping_ ? mapping_->memory.bytes() : std::span<const std::byte>();
+}
+
+bool MappedFile::is_replaced() const {
+  struct stat now;
+  return ::stat(mapping_->path.c_str(), &now) != 0 || now.st_dev != mapping_->status.st_dev ||
+         now.st_ino != mapping_->status.st_ino;
+}
+
+std::string MappedFile::change() const {
+  const struct stat& opened = mapping_->status;
+  const bool has_failed = mapping_->memory.has_failed();
+  struct stat now;
+  const bool is_there =
+      ::stat(mapping_->path.c_str(), &now) == 0 && now.st_dev == opened.st_dev && now.st_ino == opened.st_ino;
+  if (!is_there && !has_failed) return "";  // a file that has no name any more is not overwritten
+  std::string got;
+  if (!is_there) {
+    got = detail::join({"a file that ends before its ", std::to_string(opened.st_size), " bytes"});
+  } else if (now.st_size != opened.st_size) {
+    got = detail::join({std::to_string(now.st_size), " bytes instead of ", std::to_string(opened.st_size)});
+  } else if (now.st_mtim.tv_sec != opened.st_mtim.tv_sec || now.st_mtim.tv_nsec != opened.st_mtim.tv_nsec) {
+    got = "another time of modification";
+  } else {
+    return has_failed ? "cannot be read: " + error_text(EIO) : "";
+  }
+  return "must not change while it is read, got " + got;
+}
+
+void MappedFile::throw_if_changed() const {
+  if (const std::string what = change(); !what.empty()) detail::fail<FileError>(mapping_->path, ": ", what);
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {

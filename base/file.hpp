@@ -8,31 +8,50 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace xgrad {
 
 /// A regular file, mapped into memory for the lifetime of the object. Replacing the file by renaming, as
-/// AtomicFile does, does not affect the mapping; shortening it in place makes the next read beyond its new
-/// end fail with SIGBUS.
+/// AtomicFile does, does not affect the mapping; bytes that another process overwrites or cuts off change,
+/// and those that cannot be read any more are zeros. Whoever has read bytes calls throw_if_changed() before
+/// using what they say.
+///
+/// The first object installs a handler for SIGBUS, which the system sends for bytes that cannot be read. It
+/// leaves all other SIGBUS to the handler before it. A program that installs one later ends where such bytes
+/// are read, unless its handler calls the one before.
 class MappedFile {
  public:
   /// Throws FileError if the path cannot be opened or is not a regular file.
   explicit MappedFile(const std::string& path);
 
-  std::span<const std::byte> bytes() const& { return {first_.get(), first_.get_deleter().size}; }
+  std::span<const std::byte> bytes() const&;
   std::span<const std::byte> bytes() && = delete;
 
   /// Gives the memory of these bytes back to the system, which reads them again when they are used. Bytes
   /// that are not the file's are left alone.
   void release(std::span<const std::byte> bytes) const;
 
+  /// Whether the file was written or cut since it was opened, as its size and its time of modification tell,
+  /// or bytes of it could not be read.
+  bool is_changed() const { return !change().empty(); }
+
+  /// Throws FileError if is_changed(): `model.gguf: must not change while it is read, got 3 bytes instead of
+  /// 1000`.
+  void throw_if_changed() const;
+
+  /// Whether the path leads to another file by now, or to none.
+  bool is_replaced() const;
+
  private:
+  struct Mapping;
   struct Unmap {
-    std::size_t size;
-    void operator()(const std::byte* first) const noexcept;
+    void operator()(const Mapping* mapping) const noexcept;
   };
 
-  std::unique_ptr<const std::byte[], Unmap> first_{nullptr, Unmap{0}};
+  std::string change() const;  // empty if there is none
+
+  std::unique_ptr<const Mapping, Unmap> mapping_;
 };
 
 /// Writes a file atomically: to a hidden temporary file in the same folder, which is flushed to the disk and
@@ -95,6 +114,25 @@ class FileLock {
 };
 
 namespace detail {
+
+/// What read() returns, which reads a file that can tell whether it has changed. Throws FileError if it has,
+/// also in place of what read() throws.
+template <class File, class F>
+auto read_unchanged(const File& file, const F& read) -> decltype(read()) {
+  try {
+    if constexpr (std::is_void_v<decltype(read())>) {
+      read();
+      file.throw_if_changed();
+    } else {
+      auto result = read();
+      file.throw_if_changed();
+      return result;
+    }
+  } catch (...) {
+    file.throw_if_changed();
+    throw;
+  }
+}
 
 /// Creates a folder and its missing parents. Throws FileError.
 void make_folder(const std::string& path);

@@ -128,9 +128,11 @@ std::optional<double> as_number(Number number) {
   return static_cast<double>(number);
 }
 
-/// The text behind its length, which has been checked.
+/// The text after its length, which has been checked, but whose file another process may have overwritten
+/// since.
 std::string_view text_at(std::span<const std::byte> bytes) {
-  const auto length = number_at<std::uint64_t>(bytes);
+  if (bytes.size() < 8) return {};
+  const auto length = std::min<std::uint64_t>(number_at<std::uint64_t>(bytes), bytes.size() - 8);
   return {reinterpret_cast<const char*>(bytes.data()) + 8, static_cast<std::size_t>(length)};
 }
 
@@ -410,8 +412,10 @@ std::vector<std::string_view> GgufValue::texts() const {
   if (!is_array_ || type_ != GgufType::STRING) refuse("an ARRAY of STRING");
   std::vector<std::string_view> texts;
   texts.reserve(size_);
-  for (auto rest = bytes_; texts.size() < size_; rest = rest.subspan(8 + texts.back().size()))
+  for (auto rest = bytes_; texts.size() < size_;) {
     texts.push_back(text_at(rest));
+    rest = rest.subspan(std::min(rest.size(), 8 + texts.back().size()));
+  }
   return texts;
 }
 
@@ -430,7 +434,7 @@ std::string GgufValue::description() const {
     for (std::size_t i = 0; i < shown; ++i) {
       const std::string_view value = text_at(bytes_.subspan(begin));
       add(in_quotes(value));
-      begin += 8 + value.size();
+      begin = std::min(bytes_.size(), begin + 8 + value.size());
     }
   } else if (type_ == GgufType::BOOL) {
     for (const std::byte byte : bytes_.first(shown)) add(byte == std::byte{1} ? "true" : "false");
@@ -448,7 +452,7 @@ void GgufValue::refuse(std::string_view expected) const {
 }
 
 GgufFile::GgufFile(const std::string& path) : path_(path), file_(path) {
-  GgufReader(path, file_.bytes()).read(metadata_, tensors_);
+  detail::read_unchanged(file_, [&] { GgufReader(path, file_.bytes()).read(metadata_, tensors_); });
 }
 
 const GgufValue* GgufFile::find(std::string_view key) const& {
@@ -468,8 +472,10 @@ bool is_gguf(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) return false;
   if (path.ends_with(".gguf")) return true;
   const MappedFile file(path);
-  return file.bytes().size() >= gguf_magic.size() &&
-         std::memcmp(file.bytes().data(), gguf_magic.data(), gguf_magic.size()) == 0;
+  return detail::read_unchanged(file, [&] {
+    return file.bytes().size() >= gguf_magic.size() &&
+           std::memcmp(file.bytes().data(), gguf_magic.data(), gguf_magic.size()) == 0;
+  });
 }
 
 template <class T>
@@ -480,6 +486,7 @@ StateDict<T> load_gguf(const std::string& path) {
     state[tensor.name] = detail::array_from<T>(path, tensor);
     file.release(tensor);
   }
+  file.throw_if_changed();
   return state;
 }
 

@@ -106,6 +106,10 @@ class GgufFile {
   /// Gives the memory of a tensor that has been copied back to the system; it may be read again.
   void release(const TensorView& tensor) const { file_.release(tensor.bytes); }
 
+  /// Throws FileError if the file was written or cut since it was opened, as MappedFile tells. Call it after
+  /// tensors or values were read.
+  void throw_if_changed() const { file_.throw_if_changed(); }
+
  private:
   std::string path_;
   MappedFile file_;

@@ -296,20 +296,25 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
 
 }  // namespace
 
-NpyFile::NpyFile(const std::string& path) : file_(path), tensor_(read_npy(path, file_.bytes(), reordered_)) {}
+NpyFile::NpyFile(const std::string& path)
+    : file_(path),
+      tensor_(detail::read_unchanged(file_, [&] { return read_npy(path, file_.bytes(), reordered_); })) {}
 
 NpzFile::NpzFile(const std::string& path) {
   const MappedFile file(path);
-  if (!text_of(file.bytes()).starts_with("PK")) fail_to_unzip(path, "it must begin with \"PK\"");
+  detail::read_unchanged(file, [&] { read(path, file.bytes()); });
+}
+
+void NpzFile::read(const std::string& path, std::span<const std::byte> bytes) {
+  if (!text_of(bytes).starts_with("PK")) fail_to_unzip(path, "it must begin with \"PK\"");
   ZipError error;
-  Handle<zip_source_t> source(
-      zip_source_buffer_create(file.bytes().data(), file.bytes().size(), 0, error.get()));
+  Handle<zip_source_t> source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, error.get()));
   if (!source) fail_to_unzip(path, text_of_error(error.get()));
   const Handle<zip_t> archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
   if (!archive) fail_to_unzip(path, text_of_error(error.get()));
   static_cast<void>(source.release());  // the archive owns it now
 
-  std::size_t packed_left = file.bytes().size();
+  std::size_t packed_left = bytes.size();
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
@@ -334,7 +339,9 @@ NpzFile::NpzFile(const std::string& path) {
 template <class T>
 Array<T> load_npy(const std::string& path) {
   const NpyFile file(path);
-  return detail::array_from<T>(path, file.tensor(), false);
+  Array<T> array = detail::array_from<T>(path, file.tensor(), false);
+  file.throw_if_changed();
+  return array;
 }
 
 template <class T>

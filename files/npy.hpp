@@ -22,6 +22,10 @@ class NpyFile {
   const TensorView& tensor() const& { return tensor_; }
   const TensorView& tensor() && = delete;
 
+  /// Throws FileError if the file was written or cut since it was opened, as MappedFile tells. Call it after
+  /// bytes of the array were read.
+  void throw_if_changed() const { file_.throw_if_changed(); }
+
  private:
   MappedFile file_;
   std::vector<std::byte> reordered_;
@@ -49,6 +53,8 @@ class NpzFile {
   const std::vector<OtherArray>& others() const { return others_; }
 
  private:
+  void read(const std::string& path, std::span<const std::byte> bytes);
+
   std::vector<std::vector<std::byte>> contents_;
   std::vector<TensorView> tensors_;
   std::vector<OtherArray> others_;

@@ -293,7 +293,9 @@ std::string header_for(const std::vector<TensorView>& tensors, const Metadata& m
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) { read(path, file_->bytes()); }
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
+  detail::read_unchanged(*file_, [&] { read(path, file_->bytes()); });
+}
 
 SafetensorsFile::SafetensorsFile(const std::string& name, std::vector<std::byte> bytes)
     : bytes_(std::move(bytes)) {
@@ -321,6 +323,10 @@ void SafetensorsFile::release(const TensorView& tensor) const {
   if (file_) file_->release(tensor.bytes);
 }
 
+void SafetensorsFile::throw_if_changed() const {
+  if (file_) file_->throw_if_changed();
+}
+
 template <class T>
 StateDict<T> load_safetensors(const std::string& path) {
   const SafetensorsFile file(path);
@@ -329,6 +335,7 @@ StateDict<T> load_safetensors(const std::string& path) {
     state[tensor.name] = detail::array_from<T>(path, tensor);
     file.release(tensor);
   }
+  file.throw_if_changed();
   return state;
 }
 

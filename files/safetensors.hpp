@@ -37,6 +37,10 @@ class SafetensorsFile {
   /// Gives the memory of a tensor that has been copied back to the system; it may be read again.
   void release(const TensorView& tensor) const;
 
+  /// Throws FileError if the file was written or cut since it was opened, as MappedFile tells. Call it after
+  /// bytes of tensors were read.
+  void throw_if_changed() const;
+
  private:
   void read(const std::string& path, std::span<const std::byte> bytes);
 

@@ -379,7 +379,9 @@ class StateDictReader {
 }  // namespace
 
 TorchFile::TorchFile(const std::string& path)
-    : file_(path), tensors_(StateDictReader(path, file_.bytes(), copies_).read()) {
+    : file_(path), tensors_(detail::read_unchanged(file_, [&] {
+        return StateDictReader(path, file_.bytes(), copies_).read();
+      })) {
   constexpr std::size_t most_times = 100;  // a small file must not ask for all memory
   std::size_t total = 0;
   for (const TensorView& tensor : tensors_) {
@@ -398,6 +400,7 @@ StateDict<T> load_torch(const std::string& path) {
     state[tensor.name] = detail::array_from<T>(path, tensor);
     file.release(tensor);
   }
+  file.throw_if_changed();
   return state;
 }
 

@@ -28,6 +28,10 @@ class TorchFile {
   /// Gives the memory of a tensor that has been copied back to the system; it may be read again.
   void release(const TensorView& tensor) const { file_.release(tensor.bytes); }
 
+  /// Throws FileError if the file was written or cut since it was opened, as MappedFile tells. Call it after
+  /// bytes of tensors were read.
+  void throw_if_changed() const { file_.throw_if_changed(); }
+
  private:
   MappedFile file_;
   std::vector<std::vector<std::byte>> copies_;

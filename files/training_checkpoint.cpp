@@ -86,6 +86,7 @@ SafetensorsFile sent_file(const std::string& path, Communicator& ranks) {
   if (ranks.rank() == 0) {
     const MappedFile file(path);
     bytes.assign(file.bytes().begin(), file.bytes().end());
+    file.throw_if_changed();
   }
   return {path, broadcast(ranks, std::move(bytes))};
 }
@@ -128,6 +129,7 @@ std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts,
   try {
     check_config(file.metadata(), config);
     const TrainingState state = state_in(file);
+    file.throw_if_changed();
     Generator random;
     random.set_state(metadata(random_key));
     run.load_state_dict(state);

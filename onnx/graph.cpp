@@ -76,7 +76,8 @@ Graph<T>::Graph(const std::string& name, std::span<const std::byte> bytes)
 template <class T>
 Graph<T>::Graph(const std::string& name, const detail::Model& file) : Module<T>("onnx::Graph") {
   const detail::Model model = detail::restored_matrices(file);
-  auto program = std::make_shared<detail::Program<T>>(compiled_at<T>(name, model));
+  auto program = std::make_shared<detail::Program<T>>(
+      xgrad::detail::read_unchanged(model, [&] { return compiled_at<T>(name, model); }));
   const std::size_t added = model.nodes.size() - file.nodes.size();
   if (added > 0 && (program->operators["Transpose"] -= added) == 0) program->operators.erase("Transpose");
   const std::set<std::string> statistics = running_statistics(model);

@@ -8,7 +8,6 @@
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
-#include "../base/file.hpp"
 #include "../files/tensor_view.hpp"
 
 namespace xgrad::pretrained {
@@ -68,8 +67,8 @@ std::string find_model(const std::string& name) {
   }
   if (!xgrad::detail::exists(branch))
     fail<FileError>(name, ": is not complete in the hub's cache, as there is no ", branch);
-  const MappedFile file(branch);
-  std::string_view snapshot(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string content = xgrad::detail::read_file(branch);
+  std::string_view snapshot = content;
   while (snapshot.ends_with('\n')) snapshot.remove_suffix(1);
   if (!is_plain(snapshot))
     fail<FileError>(branch, ": must name a snapshot, got ",

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 
@@ -27,7 +28,7 @@ std::vector<std::string> whitespace_tokens(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(blanks, end);
     if (begin == text.npos) return tokens;
     end = text.find_first_of(blanks, begin);
-    tokens.emplace_back(text.substr(begin, end - begin));
+    tokens.emplace_back(text, begin, end - begin);
   }
 }
 
@@ -106,8 +107,7 @@ void Vocabulary::save(const std::string& path) const {
 }
 
 Vocabulary Vocabulary::load(const std::string& path, std::string unknown) {
-  const MappedFile file(path);
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string text = detail::read_file(path);
   if (!text.empty() && text.back() != '\n')
     detail::fail<FileError>(path, ": the last line must end with a newline");
   std::vector<std::string> tokens;

@@ -4,9 +4,8 @@
 #include <filesystem>
 #include <functional>
 
+#include <xgrad/base/detail/folder_files.hpp>
 #include <xgrad/base/detail/folder_names.hpp>
-#include <xgrad/base/error.hpp>
-#include <xgrad/base/file.hpp>
 
 namespace apps {
 namespace {
@@ -27,10 +26,7 @@ void copy_files(const fs::path& from, const fs::path& to,
   fs::create_directories(to);
   for (const std::string& name : names_in(from)) {
     if (!fs::is_regular_file(from / name) || !wanted(name)) continue;
-    const xgrad::MappedFile file((from / name).string());
-    xgrad::AtomicFile copy((to / name).string());
-    copy.write(file.bytes());
-    copy.commit();
+    xgrad::detail::write_file((to / name).string(), xgrad::detail::read_file((from / name).string()));
   }
 }
 

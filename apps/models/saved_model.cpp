@@ -84,6 +84,7 @@ xgrad::StateDict<float> SavedModel::weights() const {
       state[tensor.name.substr(prefix.size())] = xgrad::to_array<float>(tensor);
     }
   }
+  file_.throw_if_changed();
   return state;
 }
 

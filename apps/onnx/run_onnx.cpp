@@ -53,6 +53,7 @@ void run(const std::string& path, const std::vector<std::string>& inputs,
     const xgrad::NpyFile array(file);
     if (!given.emplace(name, xgrad::onnx::to_value<T>(array.tensor())).second)
       throw std::runtime_error("there are two files for the input " + name);
+    array.throw_if_changed();
   }
   const Values<T> results = graph(given);
   for (const std::string& output : outputs) {

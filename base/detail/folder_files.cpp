@@ -14,17 +14,13 @@ CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string>
       absent_.push_back(name);
       continue;
     }
-    const MappedFile file(path);
-    files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
+    files_.emplace_back(name, read_file(path));
   }
 }
 
 CopiedFiles::CopiedFiles(const std::map<std::string, std::string>& texts,
                          std::span<const std::string> names) {
-  for (const auto& [name, text] : texts) {
-    const auto bytes = std::as_bytes(std::span(text));
-    files_.emplace_back(name, std::vector<std::byte>(bytes.begin(), bytes.end()));
-  }
+  files_.assign(texts.begin(), texts.end());
   for (const std::string& name : names)
     if (!texts.contains(name)) absent_.push_back(name);
 }
@@ -33,10 +29,10 @@ void CopiedFiles::check(const std::string& folder) const { refuse_leftovers(fold
 
 void CopiedFiles::write(const std::string& folder) const {
   check(folder);
-  for (const auto& [name, bytes] : files_) {
+  for (const auto& [name, content] : files_) {
     const std::string path = join({folder, "/", name});
     make_folder(std::filesystem::path(path).parent_path().string());
-    write_file(path, bytes);
+    write_file(path, content);
   }
 }
 
@@ -53,6 +49,13 @@ void refuse_leftovers(const std::string& folder, std::span<const std::string> na
 bool exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
+}
+
+std::string read_file(const std::string& path) {
+  const MappedFile file(path);
+  std::string content(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  file.throw_if_changed();
+  return content;
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -32,7 +32,7 @@ class CopiedFiles {
 
  private:
   std::vector<std::string> absent_;
-  std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
+  std::vector<std::pair<std::string, std::string>> files_;  // names and contents
 };
 
 /// Throws FileError if the folder holds one of these files, which are not written with what is saved there.
@@ -40,6 +40,9 @@ void refuse_leftovers(const std::string& folder, std::span<const std::string> na
 
 /// Whether the path exists.
 bool exists(const std::string& path);
+
+/// The content of a regular file. Throws FileError, also if the file changes meanwhile.
+std::string read_file(const std::string& path);
 
 /// Writes a file as an AtomicFile. Throws FileError.
 void write_file(const std::string& path, std::span<const std::byte> bytes);

@@ -113,8 +113,11 @@ class ModelReader {
 
   Model read() {
     try {
-      return read_model();
+      Model model = read_model();
+      model.throw_if_changed();
+      return model;
     } catch (const ValueError& error) {
+      model_.throw_if_changed();
       check_beginning(error.what());
       throw;
     }
@@ -127,6 +130,7 @@ class ModelReader {
         std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
     tensor.view.bytes = *bytes;
     tensor.memory = std::move(bytes);
+    model_.throw_if_changed();
     return tensor;
   }
 

@@ -82,6 +82,11 @@ struct Model : Subgraph {
   std::int64_t ir_version = 0, opset = 0;
   std::string producer;
   std::vector<std::shared_ptr<const MappedFile>> files;
+
+  /// Throws FileError if one of the files has changed since it was opened.
+  void throw_if_changed() const {
+    for (const auto& file : files) file->throw_if_changed();
+  }
 };
 
 /// What is read of tensors.

@@ -123,7 +123,7 @@ class ConfigReader {
 }  // namespace
 
 std::string gguf_config(const GgufFile& file, const std::string& path) {
-  json config = ConfigReader(file, path).read();
+  json config = xgrad::detail::read_unchanged(file, [&] { return ConfigReader(file, path).read(); });
   return config.dump();
 }
 

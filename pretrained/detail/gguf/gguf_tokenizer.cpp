@@ -235,7 +235,7 @@ class TokenizerReader {
 }  // namespace
 
 std::string gguf_tokenizer(const GgufFile& file, const std::string& path) {
-  json tokenizer = TokenizerReader(file, path).read();
+  json tokenizer = xgrad::detail::read_unchanged(file, [&] { return TokenizerReader(file, path).read(); });
   return tokenizer.dump();
 }
 

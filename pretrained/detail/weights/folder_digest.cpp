@@ -58,6 +58,7 @@ std::string digest_of_folder(const std::string& folder, std::span<const std::str
     const MappedFile file(path.string());
     digest = xgrad::detail::xxh64(std::as_bytes(std::span(name)), digest);
     digest = xgrad::detail::xxh64(file.bytes(), digest);
+    file.throw_if_changed();
   }
   return xgrad::detail::hexadecimal(digest);
 }

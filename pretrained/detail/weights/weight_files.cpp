@@ -66,13 +66,13 @@ void WeightFile::read(const TensorView& piece, std::size_t at, T* to) const {
     const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
     std::copy_n(part.data(), count, to);
   }
+  release(piece);
   if (!are_finite(std::span<const T>(to, count))) {
     const T* const first = std::find_if(to, to + count, [](T number) { return !std::isfinite(number); });
     xgrad::detail::fail<FileError>(path_, ": tensor ", xgrad::detail::in_quotes(piece.name),
                                    " must hold finite numbers, got ", *first, " at place ",
                                    at + static_cast<std::size_t>(first - to));
   }
-  release(piece);
 }
 
 template <class F>
@@ -129,13 +129,13 @@ void WeightFile::read_bits(const TensorView& piece, std::size_t at, std::uint16_
     return;
   }
   std::memcpy(to, piece.bytes.data(), piece.bytes.size());
+  release(piece);
   const bool is_finite = std::none_of(to, to + piece.shape[0],
                                       [](std::uint16_t number) { return (number & exponent) == exponent; });
   if (!is_finite) {
     std::vector<float> numbers(piece.shape[0]);
     read(piece, at, numbers.data());  // which names the first
   }
-  release(piece);
 }
 
 std::vector<std::uint16_t> WeightFile::bfloat16_bits(const TensorView& tensor) const {
@@ -156,7 +156,12 @@ std::vector<std::uint16_t> WeightFile::bfloat16_columns(const TensorView& matrix
 }
 
 void WeightFile::release(const TensorView& tensor) const {
-  std::visit([&](const auto& file) { file.release(tensor); }, file_);
+  std::visit(
+      [&](const auto& file) {
+        file.release(tensor);
+        file.throw_if_changed();
+      },
+      file_);
 }
 
 template Array<float> WeightFile::array(const TensorView&) const;

@@ -40,7 +40,8 @@ class WeightFile {
   std::vector<std::uint16_t> bfloat16_columns(const TensorView& matrix, std::size_t first,
                                               std::size_t count) const;
 
-  /// Gives the memory of a part of the file that has been read back to the system.
+  /// Gives the memory of a part of the file that has been read back to the system. Throws FileError if the
+  /// file has changed.
   void release(const TensorView& tensor) const;
 
  private:

@@ -150,7 +150,9 @@ Json Json::read(const std::string& path) {
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() > most_bytes)
     xgrad::detail::fail<FileError>(path, ": must have at most ", most_bytes, " bytes, got ", bytes.size());
-  return parse(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return xgrad::detail::read_unchanged(file, [&] {
+    return parse(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
 }
 
 Json Json::parse(const std::string& path, std::string_view text) {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "../../../base/detail/folder_files.hpp"
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/detail/protobuf.hpp"
 #include "../../../base/detail/utf8.hpp"
 #include "../../../base/error.hpp"
-#include "../../../base/file.hpp"
 
 namespace xgrad::tokenizers::detail {
 namespace {
@@ -101,10 +101,10 @@ class ModelReader {
 }  // namespace
 
 SentencePieceFile::SentencePieceFile(const std::string& path) {
-  const MappedFile file(path);
+  const std::string content = xgrad::detail::read_file(path);
   ModelReader reader(path, *this);
   try {
-    reader.read(file.bytes());
+    reader.read(std::as_bytes(std::span(content)));
   } catch (const ValueError& error) {
     xgrad::detail::fail<FileError>(path, ": must be a model of sentencepiece, got ", error.what());
   }

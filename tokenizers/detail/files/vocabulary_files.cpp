@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "../../../base/detail/folder_files.hpp"
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/error.hpp"
-#include "../../../base/file.hpp"
 #include "../unicode/unicode.hpp"
 
 namespace xgrad::tokenizers::detail {
@@ -17,8 +17,8 @@ using xgrad::detail::in_quotes;
 /// Calls on_line for each line, without its end ("\n" or "\r\n") and with its number from 0.
 template <class OnLine>
 void read_lines(const std::string& path, OnLine&& on_line) {
-  const MappedFile file(path);
-  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string content = xgrad::detail::read_file(path);
+  std::string_view text = content;
   if (const std::size_t place = unicode::find_invalid_utf8(text); place != text.npos)
     fail<FileError>(path, ": must be UTF-8, got an invalid byte at ", place);
   for (std::int64_t number = 0; !text.empty(); ++number) {
