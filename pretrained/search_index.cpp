@@ -71,16 +71,24 @@ EmbedOptions embed_options(const SentenceEmbedder<T>& embedder, const SearchInde
   return embed;
 }
 
+std::string digest_of_corpus(std::string_view corpus) {
+  return xgrad::detail::hexadecimal(xgrad::detail::xxh64(std::as_bytes(std::span(corpus))));
+}
+
+/// Whether the bytes of a corpus are those of a digest; a file may have got more since it was opened.
+bool has_digest(const MappedFile& corpus, const std::string& digest) {
+  return !corpus.is_changed() || digest_of_corpus(text_of_bytes(corpus.bytes())) == digest;
+}
+
 /// What an index was made of; the name of a prompt stands for its text, as the folder's digest covers that.
 template <class T>
 Metadata origin(std::string_view corpus, const SentenceEmbedder<T>& embedder, const EmbedOptions& embed) {
   const std::string prompt = embed.prompt        ? "text " + *embed.prompt
                              : embed.prompt_name ? "name " + *embed.prompt_name
                                                  : "default";
-  const auto bytes = std::as_bytes(std::span(corpus));
   return {{"format", index_format},
           {"type", to_string(dtype_of<T>)},
-          {"corpus", xgrad::detail::hexadecimal(xgrad::detail::xxh64(bytes))},
+          {"corpus", digest_of_corpus(corpus)},
           {"model", embedder.digest()},
           {"precision", to_string(embedder.encoder().precision())},
           {"prompt", prompt}};
@@ -173,7 +181,8 @@ std::span<const Number> numbers_of(const std::string& path, const SafetensorsFil
 template <class T>
 SearchIndex<T>::SearchIndex(const std::string& path, const std::string& corpus)
     : SearchIndex(path, MappedFile(corpus)) {
-  if (!is_intact())
+  const bool intact = xgrad::detail::read_unchanged(file_, [&] { return is_intact(); });
+  if (!intact)
     xgrad::detail::fail<FileError>(path, ": the content must be that of its digest, got another one");
 }
 
@@ -213,7 +222,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
   const EmbedOptions embed = embed_options(embedder, options);
   MappedFile file(corpus);
   const std::string_view text = text_of_bytes(file.bytes());
-  Metadata metadata = origin(text, embedder, embed);
+  Metadata metadata = xgrad::detail::read_unchanged(file, [&] { return origin(text, embedder, embed); });
   std::string why = "is made";
   if (xgrad::detail::exists(path)) {
     const Metadata found = index_metadata(path, SafetensorsFile(path));
@@ -222,16 +231,17 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
     why = "is made again, for another " + changed;
     if (changed.empty()) {
       SearchIndex index(path, std::move(file));
-      if (index.is_intact()) return index;
+      if (xgrad::detail::read_unchanged(index.file_, [&] { return index.is_intact(); })) return index;
       file = std::move(index.corpus_);  // `text` stays valid
       why = "is made again, as its content is not that of its digest";
     }
   }
 
-  const CorpusLines lines = lines_of(corpus, text, options);
-  xgrad::detail::tell(options.note, xgrad::detail::join({path, ": ", why}));
+  const CorpusLines lines =
+      xgrad::detail::read_unchanged(file, [&] { return lines_of(corpus, text, options); });
   if (lines.skipped > 0) metadata["skipped"] = std::to_string(lines.skipped);
   SearchIndexWriter<T> writer(path, lines.places, embedder.size(), metadata);
+  xgrad::detail::tell(options.note, xgrad::detail::join({path, ": ", why}));
   constexpr std::size_t texts_at_once = 2048;
   constexpr std::size_t texts_per_cache = 8 * texts_at_once;  // memory is cached for each length of a batch
   const std::size_t count = lines.places.size();
@@ -242,6 +252,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
       texts.emplace_back(
           text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.size)));
     }
+    if (!has_digest(file, metadata.at("corpus"))) file.throw_if_changed();
     EmbedOptions some = embed;
     some.progress = [&](std::size_t done) {
       if (options.progress) options.progress(begin + done, count);
@@ -254,10 +265,28 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
 }
 
 template <class T>
-const TextPlace& SearchIndex<T>::place(std::size_t i) const {
+bool SearchIndex<T>::has_its_corpus() const {
+  const auto digest = metadata().find("corpus");
+  return has_digest(corpus_, digest == metadata().end() ? "" : digest->second);
+}
+
+template <class T>
+bool SearchIndex<T>::is_current() const {
+  try {
+    file_.throw_if_changed();
+  } catch (const FileError&) {
+    return false;
+  }
+  return !corpus_.is_replaced() && has_its_corpus();
+}
+
+template <class T>
+TextPlace SearchIndex<T>::place(std::size_t i) const {
   if (i >= places_.size())
     xgrad::detail::fail<IndexError>("SearchIndex: a text must be below ", places_.size(), ", got ", i);
-  const TextPlace& place = places_[i];
+  const TextPlace place = places_[i];
+  file_.throw_if_changed();
+  if (!has_its_corpus()) corpus_.throw_if_changed();
   const auto all = static_cast<std::int64_t>(corpus_.bytes().size());
   if (place.line < 1 || place.begin < 0 || place.begin > all || place.size < 0 ||
       place.size > all - place.begin)
@@ -267,10 +296,12 @@ const TextPlace& SearchIndex<T>::place(std::size_t i) const {
 }
 
 template <class T>
-std::string_view SearchIndex<T>::text(std::size_t i) const {
-  const TextPlace& where = place(i);
-  return text_of_bytes(corpus_.bytes())
-      .substr(static_cast<std::size_t>(where.begin), static_cast<std::size_t>(where.size));
+std::string SearchIndex<T>::text(std::size_t i) const {
+  const TextPlace where = place(i);
+  std::string text(text_of_bytes(corpus_.bytes())
+                       .substr(static_cast<std::size_t>(where.begin), static_cast<std::size_t>(where.size)));
+  if (!has_its_corpus()) corpus_.throw_if_changed();
+  return text;
 }
 
 template <class T>
@@ -281,7 +312,9 @@ std::size_t SearchIndex<T>::line(std::size_t i) const {
 template <class T>
 std::vector<std::vector<SearchHit>> SearchIndex<T>::search(const Array<T>& queries,
                                                            const SearchOptions& options) const {
-  return detail::nearest_hits<T>("SearchIndex", queries, vectors_, lengths_, vector_size_, options);
+  return xgrad::detail::read_unchanged(file_, [&] {
+    return detail::nearest_hits<T>("SearchIndex", queries, vectors_, lengths_, vector_size_, options);
+  });
 }
 
 template <class T>

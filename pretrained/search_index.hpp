@@ -61,11 +61,16 @@ class SearchIndex {
   /// The size of a vector.
   std::size_t vector_size() const { return vector_size_; }
   const Metadata& metadata() const& { return file_.metadata(); }
-  /// A text, and its line. Throws IndexError, and FileError for a place that is not in the corpus.
-  std::string_view text(std::size_t i) const;
+  /// A text, and its line. Throws IndexError, and FileError for a place that is not in the corpus and where
+  /// the index or the corpus has changed.
+  std::string text(std::size_t i) const;
   std::size_t line(std::size_t i) const;
 
-  /// semantic_search() in the vectors of the index.
+  /// Whether the index and the corpus are the files that were opened, with the same content. Lines that were
+  /// added to the corpus since then are no part of it.
+  bool is_current() const;
+
+  /// semantic_search() in the vectors of the index. Throws FileError where the index has changed.
   std::vector<std::vector<SearchHit>> search(const Array<T>& queries,
                                              const SearchOptions& options = {}) const;
 
@@ -73,7 +78,8 @@ class SearchIndex {
   SearchIndex(const std::string& path, MappedFile corpus);  // does not compare the digest
 
   bool is_intact() const;
-  const TextPlace& place(std::size_t i) const;
+  bool has_its_corpus() const;
+  TextPlace place(std::size_t i) const;
 
   std::string path_;
   SafetensorsFile file_;

@@ -1,15 +1,18 @@
 // Finds the texts of a file that are nearest to a query, with a pretrained sentence encoder
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
 
 #include "../common/command_line.hpp"
 #include "../common/interruption.hpp"
 #include "../common/program.hpp"
 #include "../common/progress.hpp"
+#include "../common/temporary_folder.hpp"
 #include "common/json_lines.hpp"
 #include "common/precision.hpp"
 #include "common/texts.hpp"
@@ -31,7 +34,7 @@ struct Options {
 
 std::vector<RankedText> ranked(const SearchIndex<float>& index, const std::vector<SearchHit>& hits) {
   std::vector<RankedText> texts;
-  for (const auto& [i, score] : hits) texts.push_back({score, index.line(i), std::string(index.text(i))});
+  for (const auto& [i, score] : hits) texts.push_back({score, index.line(i), index.text(i)});
   return texts;
 }
 
@@ -42,19 +45,44 @@ void print(const std::vector<RankedText>& texts) {
   }
 }
 
-SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float>& embedder) {
+/// Why a file cannot be written; empty if it can.
+std::string reason_not_to_write(const std::string& path) {
+  try {
+    const xgrad::AtomicFile file(path);
+    return "";
+  } catch (const xgrad::FileError& error) {
+    return error.what();
+  }
+}
+
+SearchIndex<float> index_at(const std::string& path, const Options& options,
+                            const SentenceEmbedder<float>& embedder,
+                            const std::function<void(const std::string&)>& note = {}) {
   Progress progress("texts");
-  const std::string path = options.index.empty() ? options.corpus + ".index" : options.index;
-  check_paths({{"CORPUS", options.corpus, PathUse::input}, {"the index", path, PathUse::output}});
   return SearchIndex<float>::open(path, options.corpus, embedder,
                                   {.batch_size = options.batch,
                                    .prompt_name = options.document_prompt_name,
                                    .prompt = options.document_prompt,
                                    .skip_invalid = options.skip_invalid,
+                                   .note = note,
                                    .progress = [&](std::size_t done, std::size_t all) {
                                      check_interruption("the index was not complete, and is not kept");
                                      progress.update(done, all);
                                    }});
+}
+
+/// The index of the corpus, which is not kept where the folder of the corpus cannot be written.
+SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float>& embedder) {
+  const std::string path = options.index.empty() ? options.corpus + ".index" : options.index;
+  check_paths({{"CORPUS", options.corpus, PathUse::input}, {"the index", path, PathUse::output}});
+  try {
+    return index_at(path, options, embedder);
+  } catch (const xgrad::FileError& error) {
+    if (!options.index.empty() || error.what() != reason_not_to_write(path)) throw;
+    std::fprintf(stderr, "%s; the index is not kept, which --index FILE does elsewhere\n", error.what());
+  }
+  const TemporaryFolder folder;  // what is mapped stays without its name
+  return index_at(folder.path() + "/index", options, embedder, [](const std::string&) {});  // all is told
 }
 
 int run(const Options& options) {
@@ -69,11 +97,13 @@ int run(const Options& options) {
                          .progress = [](std::size_t) { check_interruption(); }};
   const Array<float> none = embedder(std::vector<std::string>(), how);
   semantic_search(none, none, search);  // checks the options before the vectors of the file are made
-  const SearchIndex<float> index = index_of(options, embedder);
+  SearchIndex<float> index = index_of(options, embedder);
+  if (index.size() == 0) std::fprintf(stderr, "%s: has no lines with a text\n", options.corpus.c_str());
   TextSource source(options.queries);
   for (bool is_first = true;;) {
     const std::vector<std::string> queries = without_numbers(source.next());
     if (queries.empty()) break;
+    if (!index.is_current()) index = index_of(options, embedder);
     const std::vector<std::vector<SearchHit>> hits = index.search(embedder(queries, how), search);
     for (std::size_t i = 0; i < queries.size(); ++i, is_first = false) {
       const std::vector<RankedText> texts = ranked(index, hits[i]);

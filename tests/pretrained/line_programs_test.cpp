@@ -320,6 +320,65 @@ TEST_F(SearchProgramTest, WhatFailsLeavesNoIndex) {
 #endif
 }
 
+TEST_F(SearchProgramTest, TextsWithAZeroByteArePrintedWhole) {
+  const std::string line("my\0shoes", 8);
+  folder_.write("texts", line + "\n");
+  const std::string hit = search("--top 1 'my shoes'");
+  EXPECT_TRUE(hit.starts_with("1\t") && hit.ends_with("\t1\t" + line + "\n")) << hit;
+  const json answer = json::parse(search("--top 1 --json 'my shoes'"));
+  EXPECT_EQ(answer.at("hits")[0].at("text"), line);
+}
+
+TEST_F(SearchProgramTest, ASignalEndsItWithALine) {
+  const std::string errors = folder_.path("errors");
+  search("--top 1 my");
+  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
+    RunningProgram waiting({"search", copy_.path(), texts_, "--top", "1"}, errors);
+    waiting.write("my shoes\n");
+    EXPECT_EQ(waiting.line(), "1\t1.000000\t3\tmy shoes\n");
+    waiting.send(signal);
+    EXPECT_EQ(waiting.wait(), exit_code);
+    EXPECT_EQ(waiting.line(), "");
+    EXPECT_EQ(read_bytes(errors), "search: interrupted\n");
+    std::filesystem::remove(errors);
+  }
+
+  const std::string before = read_bytes(texts_ + ".index"),
+                    said = texts_ + ".index: is made again, for another corpus\n";
+  folder_.write("texts", numbered(200'000));
+  RunningProgram making({"search", copy_.path(), texts_, "my"}, errors);
+  const auto begin = std::chrono::steady_clock::now();
+  while ((!std::filesystem::exists(errors) || read_bytes(errors) != said) &&
+         std::chrono::steady_clock::now() - begin < std::chrono::minutes(1))
+    std::this_thread::yield();
+  making.send(SIGINT);
+  EXPECT_EQ(making.wait(), 130);
+  EXPECT_EQ(read_bytes(errors), said + "search: interrupted; the index was not complete, and is not kept\n");
+  EXPECT_EQ(read_bytes(texts_ + ".index"), before);
+  EXPECT_EQ(folder_.file_count(), 3U) << "nothing else is left";
+}
+
+TEST_F(SearchProgramTest, ATextWhoseIndexCannotBeWrittenIsSearched) {
+  const std::string name(250, 't');  // with ".index" it is too long, for root, too
+  const std::string texts = folder_.write(name, "the old house\nmy shoes\n"),
+                    command = "search " + copy_.path() + " " + texts + " --top 1 'my shoes'";
+  const ProgramResult found = xgrad_tests::run_program(command + " 2>&1");
+  EXPECT_EQ(found.exit_code, 0);
+  EXPECT_EQ(found.output, texts +
+                              ".index: cannot be written: File name too long; the index is not kept, which "
+                              "--index FILE does elsewhere\n1\t1.000000\t2\tmy shoes\n");
+  const std::string index = folder_.path("missing/index");
+  EXPECT_EQ(xgrad_tests::error_of(command + " --index " + index),
+            "search: " + index + ": cannot be written: No such file or directory\n");
+}
+
+TEST_F(SearchProgramTest, AFileWithoutTextsIsToldOf) {
+  folder_.write("texts", "\n \n");
+  const ProgramResult result = xgrad_tests::run_program("search " + copy_.path() + " " + texts_ + " my 2>&1");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, texts_ + ".index: is made\n" + texts_ + ": has no lines with a text\n");
+}
+
 class RerankLinesTest : public testing::Test {
  protected:
   RerankLinesTest() {
@@ -360,6 +419,15 @@ TEST_F(RerankLinesTest, SortsLinesAndKeepsTheBest) {
   }
   EXPECT_NEAR(hits[0].at("score").get<double>(), std::stod(sorted[0]), 1e-6);
   EXPECT_NEAR(hits[1299].at("score").get<double>(), std::stod(sorted[1299]), 1e-6);
+}
+
+TEST_F(RerankLinesTest, TextsWithAZeroByteArePrintedWhole) {
+  const std::string line("my\0shoes", 8);
+  folder_.write("lines", line + "\n");
+  const std::string command = "rerank " + model_ + " shoes <" + folder_.path("lines");
+  const std::string printed = output_of(command);
+  EXPECT_TRUE(printed.ends_with("\t" + line + "\n")) << printed;
+  EXPECT_EQ(json::parse(output_of(command + " --json")).at("hits")[0].at("text"), line);
 }
 
 TEST_F(RerankLinesTest, LinesThatAreNotUtf8AreAnErrorOrLeftOut) {

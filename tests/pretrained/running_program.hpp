@@ -14,10 +14,11 @@
 
 namespace xgrad_tests {
 
-/// A program of this project whose input and output are pipes.
+/// A program of this project whose input and output are pipes, and whose errors go to a file if it has a
+/// path.
 class RunningProgram {
  public:
-  explicit RunningProgram(const std::vector<std::string>& arguments) {
+  explicit RunningProgram(const std::vector<std::string>& arguments, const std::string& errors = "") {
     int input[2], output[2];
     if (::pipe2(input, O_CLOEXEC) != 0 || ::pipe2(output, O_CLOEXEC) != 0)
       throw std::runtime_error("no pipe");
@@ -25,6 +26,7 @@ class RunningProgram {
     if (process_ == 0) {
       ::dup2(input[0], STDIN_FILENO);
       ::dup2(output[1], STDOUT_FILENO);
+      if (!errors.empty()) ::dup2(::open(errors.c_str(), O_WRONLY | O_CREAT, 0666), STDERR_FILENO);
       ::signal(SIGINT, SIG_DFL);
       std::string program = std::string(XGRAD_PROGRAMS_DIR) + "/" + arguments.front();
       std::vector<char*> texts{program.data()};
