@@ -1,5 +1,7 @@
 // Answers for words, given or piped in, with a model that train_syllables saved
-#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <xgrad/xgrad.hpp>
 
@@ -22,8 +24,8 @@ int run_command(int argc, char** argv) {
   const WordClassifier classifier = WordClassifier::load(path);
   for (const std::string& word : words) print_answer(word, classifier.answer(word));
   if (!words.empty()) return 0;
-  for (std::string line; std::getline(std::cin, line);)
-    for (const std::string& word : xgrad::whitespace_tokens(line))
+  while (const std::optional<std::string> line = next_input_line())
+    for (const std::string& word : xgrad::whitespace_tokens(*line))
       print_answer(word, classifier.answer(word));
   return 0;
 }

@@ -1,5 +1,6 @@
 // Tags the words of sentences, given or piped in, with a model that train_tagger saved
 #include <iostream>
+#include <optional>
 
 #include <xgrad/xgrad.hpp>
 
@@ -53,7 +54,7 @@ int run_command(int argc, char** argv) {
   const Tagger tagger = Tagger::load(path);
   for (const std::string& sentence : sentences) print_tagged(tagger, sentence);
   if (!sentences.empty()) return 0;
-  for (std::string line; std::getline(std::cin, line);) print_tagged(tagger, line);
+  while (const std::optional<std::string> line = next_input_line()) print_tagged(tagger, *line);
   return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include <xgrad/base/detail/retried.hpp>
 
@@ -44,6 +45,15 @@ void tell_where_it_is(const std::string& path) {
   const std::string host = server.find(':') == server.npos ? server : "[" + server + "]";
   const std::string source = (user != nullptr ? user + std::string("@") : "") + host + ":" + full;
   std::fprintf(stderr, "to view it on your machine: scp %s .\n", shell_word(source).c_str());
+}
+
+std::optional<std::string> next_input_line() {
+  std::string line;
+  int byte = 0;
+  while ((byte = xgrad::detail::next_byte(stdin)) != EOF && byte != '\n') line += static_cast<char>(byte);
+  if (std::ferror(stdin) != 0)
+    throw std::runtime_error(std::string("the input cannot be read: ") + std::strerror(errno));
+  return byte == EOF && line.empty() ? std::nullopt : std::optional(std::move(line));
 }
 
 void print_line(std::string_view text) {
@@ -168,7 +178,6 @@ int detail::run_program(const char* name, int (*call)(void* body), void* body) {
   int exit_code = 1;
   try {
     exit_code = call(body);
-    if (std::ferror(stdin) != 0) throw std::runtime_error("the input cannot be read");
   } catch (const Interruption& interruption) {
     const bool told = *interruption.what_is_lost != '\0';
     tell_after_output(name, ": interrupted", told ? "; " : "", interruption.what_is_lost, "\n");

@@ -2,6 +2,7 @@
 
 // What all programs do: report errors, and check that their output was written.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ std::string shell_word(const std::string& text);
 
 /// Tells on stderr where a page was written and, to someone who is logged in from elsewhere, how to get it.
 void tell_where_it_is(const std::string& path);
+
+/// The next line of the input, without its end; none at the end of the input. Throws std::runtime_error if it
+/// cannot be read.
+std::optional<std::string> next_input_line();
 
 /// Prints a line, which may have any characters.
 void print_line(std::string_view text);

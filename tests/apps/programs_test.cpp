@@ -20,7 +20,7 @@
 namespace programs_test {
 
 using nlohmann::json;
-using xgrad_tests::ProgramResult, xgrad_tests::run_program;
+using xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::run_program;
 
 TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   const auto error = [](const std::string& arguments) {
@@ -180,6 +180,31 @@ class SyllableProgramTest : public testing::Test {
 TEST_F(SyllableProgramTest, AFileIsNotMixedWithTheOutputOfAClosedStream) {
   EXPECT_EQ(run_program(train_ + " >&- 2>&-").exit_code, 1) << "the output has not arrived";
   EXPECT_EQ(run_program("label_words " + model_ + " aba 2>&1").exit_code, 0);
+}
+
+TEST_F(SyllableProgramTest, AModelThatCannotBeSavedInItsPlaceIsSavedBesideIt) {
+  const std::string log = folder_.path("log"), steps = "--steps 1 ";
+  std::string endless = train_;
+  endless.replace(endless.find(steps), steps.size(), "--steps 100000000 --patience 1000000 ");
+  const ProgramResult result =
+      xgrad_tests::run_command("env --default-signal=INT " XGRAD_PROGRAMS_DIR "/" + endless + " --log " +
+                               log + " 2>&1 >/dev/null & run=$!; until [ -s " + log +
+                               " ]; do sleep 0.01; done; mkdir " + model_ + "; kill -INT $run; wait $run");
+  EXPECT_EQ(result.exit_code, 130) << result.output;
+  const std::string said = model_ + ": cannot be written: it is no regular file; the model is saved in ";
+  const std::size_t begin = result.output.find(said);
+  ASSERT_NE(begin, std::string::npos) << result.output;
+  const std::string rest = result.output.substr(begin + said.size()),
+                    place = rest.substr(0, rest.find(" instead\n"));
+  EXPECT_TRUE(place.starts_with(folder_.path("xgrad-saved-"))) << rest;
+  EXPECT_NE(output_of("label_words " + place + " aba"), "");
+}
+
+TEST_F(SyllableProgramTest, AnInputThatCannotBeReadIsNotAtItsEnd) {
+  output_of(train_ + " 2>/dev/null");
+  EXPECT_EQ(xgrad_tests::error_of("label_words " + model_ + " </"),
+            "label_words: the input cannot be read: Is a directory\n");
+  EXPECT_EQ(output_of("label_words " + model_ + " </dev/null"), "");
 }
 
 TEST_F(SyllableProgramTest, AWordThatIsNotUtf8IsRefusedBeforeTheTraining) {

@@ -180,6 +180,8 @@ TEST_F(TaggerProgramTest, ItsModelTagsSentences) {
   std::istringstream tagged(output);
   for (std::string word; tagged >> word;) words += word.substr(0, word.rfind('/')) + " ";
   EXPECT_EQ(words, "( \" Cat ! ) it's . . . 3.5 , 黑,猫。 ? ");
+  EXPECT_EQ(xgrad_tests::error_of("tag_words " + model_ + " </"),
+            "tag_words: the input cannot be read: Is a directory\n");
   const ProgramResult wrong = run_program("tag_words " + model_ + " \"$(printf 'caf\\351')\" 2>&1");
   EXPECT_EQ(wrong.output, "tag_words: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
   EXPECT_EQ(wrong.exit_code, 1);
