@@ -105,13 +105,24 @@ class Columns {
   }
 
  private:
+  /// A hint where one name has what other files have between theirs.
+  static std::string other_separator(const std::vector<std::string>& names) {
+    if (names.size() != 1) return "";
+    for (const auto& [separator, shown] :
+         {std::pair{';', "';'"}, {'\t', "tabs, as --format tsv has them"}, {',', "','"}, {'|', "'|'"}}) {
+      if (names.front().find(separator) != std::string::npos)
+        return std::string("; are they separated by ") + shown + "?";
+    }
+    return "";
+  }
+
   static std::size_t place_of(const std::vector<std::string>& names, const std::string& name,
                               const char* option, const std::string& path, std::size_t line) {
     const auto count = std::ranges::count(names, name);
     if (count != 1)
       fail(path, line,
            std::string("the columns must have one of the name ") + printable(name) + ", or that of " +
-               option + ", got " + listed(names));
+               option + ", got " + listed(names) + other_separator(names));
     return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
   }
 
@@ -365,8 +376,11 @@ void check_labels_of_words(const std::string& path, std::size_t words, std::size
 
 /// How a file was read: `path: read as ...: 30 texts, 2 labels`.
 std::string form_of(const std::string& path, const std::string& format, const LabelledTexts& all) {
-  static const std::map<std::string, std::string> names{
-      {"lines", "lines of a text, a tab and a label"},
+  const bool has_pairs = !all.texts.empty() && all.texts.front().second;
+  const std::map<std::string, std::string> names{
+      {"lines", all.named   ? "lines of columns with tabs between"
+                : has_pairs ? "lines of two texts and a label with tabs between"
+                            : "lines of a text, a tab and a label"},
       {"words", "lines of columns, a word first and its label last, with a blank line after each sentence"},
       {"csv", "comma-separated values"},
       {"tsv", "tab-separated values"},
@@ -375,7 +389,9 @@ std::string form_of(const std::string& path, const std::string& format, const La
   for (const LabelledText& text : all.texts) words += text.labels.size();
   const std::string count = std::to_string(all.texts.size());
   return path + ": read as " + names.at(format) + ": " +
-         (all.of_words ? count + " sentences, " + std::to_string(words) + " words" : count + " texts") +
+         (all.of_words ? count + " sentences, " + std::to_string(words) + " words"
+          : has_pairs  ? count + " pairs"
+                       : count + " texts") +
          ", " + std::to_string(counts_of(all.texts).size()) + " labels";
 }
 

@@ -131,6 +131,9 @@ TEST_F(LabelledTextsTest, ReadsPairs) {
   ASSERT_EQ(texts.size(), 20U);
   EXPECT_EQ(texts[0].text, "a house");
   EXPECT_EQ(*texts[0].second, texts[0].labels[0] == "yes" ? "it is old" : "it is new");
+  EXPECT_EQ(split_.forms, Strings{folder_.path("texts") +
+                                  ": read as lines of two texts and a label with tabs between: 20 pairs, 2 "
+                                  "labels"});
   EXPECT_EQ(refusal("texts", pairs),
             ":1: a line must be a text, a tab and a label, got \"a house\\x09it is "
             "old\\x09yes\"");
@@ -152,8 +155,13 @@ TEST_F(LabelledTextsTest, ReadsCsv) {
     EXPECT_EQ(text.text, text.labels[0] == "1" ? "good, and \"new\"\nhere" : "bad");
   EXPECT_EQ(split_.notes, Strings{folder_.path("texts.csv") + ": 1 blank line left out"});
 
-  EXPECT_EQ(refusal("texts.csv", "text;label\na;b\n"),
-            ":1: the columns must have one of the name \"label\", or that of --label, got \"text;label\"");
+  EXPECT_EQ(
+      refusal("texts.csv", "text;label\na;b\n"),
+      ":1: the columns must have one of the name \"label\", or that of --label, got \"text;label\"; are they "
+      "separated by ';'?");
+  EXPECT_EQ(refusal("texts.csv", "text\tlabel\na\tb\n"),
+            ":1: the columns must have one of the name \"label\", or that of --label, got "
+            "\"text\\x09label\"; are they separated by tabs, as --format tsv has them?");
   EXPECT_EQ(refusal("texts.csv", "text,label\na,b\n\nc\n"),
             ":4: a record must have 2 fields, as the first one, got 1");
   EXPECT_EQ(refusal("texts.csv", "text,label\na,\n"), ":2: a label must not be blank");
