@@ -371,6 +371,23 @@ TEST_F(FineTuneTest, AnInterruptedRunHasTheExitCodeOfItsSignal) {
   }
 }
 
+TEST_F(FineTuneTest, AModelThatCannotBeSavedInItsPlaceIsSavedBesideIt) {
+  const std::string log = folder_.path("log"), out = folder_.path("out");
+  const ProgramResult result = xgrad_tests::run_command(
+      "env --default-signal=INT " XGRAD_PROGRAMS_DIR "/" +
+      command("bert_sentence", "texts.tsv", "--patience 100000 --steps 100000 --log " + log) +
+      " 2>&1 >/dev/null & run=$!; until [ -s " + log + " ]; do sleep 0.01; done; touch " + out +
+      "; kill -INT $run; wait $run");
+  EXPECT_EQ(result.exit_code, 130) << result.output;
+  const std::size_t begin = result.output.find(out + ": cannot be made a folder: ");
+  ASSERT_NE(begin, std::string::npos) << result.output;
+  const std::string said = result.output.substr(begin), saved = "the model is saved in ";
+  const std::string place =
+      said.substr(said.find(saved) + saved.size(), said.find(" instead\n") - said.find(saved) - saved.size());
+  EXPECT_TRUE(place.starts_with(folder_.path("xgrad-saved-")) && place.ends_with("/out")) << said;
+  EXPECT_NE(output_of("classify " + place + " 'my big shoes'"), "");
+}
+
 TEST_F(FineTuneTest, RefusesAFolderWithAnotherModelBeforeTheTraining) {
   for (const std::string name : {"pytorch_model.bin", "merges.txt"}) {
     std::filesystem::create_directory(folder_.path("out"));
