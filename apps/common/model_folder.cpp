@@ -6,6 +6,7 @@
 
 #include <xgrad/base/detail/folder_files.hpp>
 #include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/error.hpp>
 
 namespace apps {
 namespace {
