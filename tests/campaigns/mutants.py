@@ -149,40 +149,32 @@ def declared_types(function):
     """The types, as they are written, of the parameters and variables that have one; None where two have the same name."""
     types = {}
     for node in descendants(function):
-        if node.type not in ("parameter_declaration", "optional_parameter_declaration", "declaration"):
-            continue
-        type_node = node.child_by_field_name("type")
+        type_node = node.child_by_field_name("type") if node.type.endswith("declaration") else None
         if type_node is None or text_of(type_node) == "auto":
             continue
         for declarator in node.children_by_field_name("declarator"):
-            pointers = ""
-            while declarator and declarator.type != "identifier":
-                pointers += "*" if declarator.type == "pointer_declarator" else ""
-                declarator = declarator.child_by_field_name("declarator") or next(
-                    (child for child in declarator.named_children if child.type == "identifier"), None)
-            if declarator:
-                name, written = text_of(declarator), text_of(type_node) + pointers
-                types[name] = written if types.get(name, written) == written else None
+            names = [child for child in descendants(declarator) if child.type == "identifier"]
+            if names:
+                written = text_of(type_node) + "*" * declarator.text[:names[0].start_byte - declarator.start_byte].count(b"*")
+                types[text_of(names[0])] = written if types.get(text_of(names[0]), written) == written else None
     return types
 
 
 def type_of(node, types):
     """Something that is equal for two expressions of one type, or None."""
-    inner = {"subscript_expression": "argument", "field_expression": "argument", "pointer_expression": "argument"}
     if node.type == "identifier":
         return types.get(text_of(node))
     if node.type == "number_literal":
         return "double" if re.search(r"[.e]", text_of(node)) else "int"
-    if node.type == "call_expression":
-        function = node.child_by_field_name("function")
-        if text_of(function) == "std::move":
-            return type_of(node.child_by_field_name("arguments").named_children[0], types)
-        return (text_of(function.child_by_field_name("field")) if function.type == "field_expression" else text_of(function)) + "()"
     if node.type == "field_expression":
         return "." + text_of(node.child_by_field_name("field"))
-    if node.type in inner:
-        whole = type_of(node.child_by_field_name(inner[node.type]), types)
-        return whole and node.type + whole
+    if node.type == "call_expression" and text_of(node.child_by_field_name("function")) != "std::move":
+        function = node.child_by_field_name("function")
+        return (text_of(function.child_by_field_name("field")) if function.type == "field_expression" else text_of(function)) + "()"
+    if node.type in ("call_expression", "subscript_expression", "pointer_expression"):  # std::move(x), x[i], *x, &x
+        inner = node.child_by_field_name("argument") or node.child_by_field_name("arguments").named_children[0]
+        whole = type_of(inner, types)
+        return whole and {"call": "", "subscript": "[]", "pointer": text_of(node)[0]}[node.type.removesuffix("_expression")] + whole
     return None
 
 

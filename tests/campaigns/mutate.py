@@ -8,7 +8,6 @@ import contextlib
 import functools
 import itertools
 import json
-import mmap
 import os
 import random
 import re
@@ -99,10 +98,6 @@ def suites_of(file):
     return next(suites for beginning, suites in SUITES.items() if file.startswith(beginning))
 
 
-def say(text):
-    print(text, flush=True)
-
-
 def git(*arguments):
     return subprocess.run(["git", "-C", ROOT, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -144,9 +139,9 @@ def check(files):
     unread = [f"{file}:{line}" for file in files for line in mutants.unread_functions((ROOT / file).read_bytes())]
     outdated = equivalents().keys() - {mutant.key for mutant in all_mutants(files)}
     if len(unread) > MOST_UNREAD:
-        say("\n".join(["functions that the parser does not understand:", *unread]))
+        print("\n".join(["functions that the parser does not understand:", *unread]))
     if outdated:
-        say("\n".join([f"{EQUIVALENTS.name}: their functions have changed:", *sorted(outdated)]))
+        print("\n".join([f"{EQUIVALENTS.name}: their functions have changed:", *sorted(outdated)]))
     sys.exit(1 if outdated or len(unread) > MOST_UNREAD else 0)
 
 
@@ -175,7 +170,7 @@ def run_build(suites):
     """Builds the programs of the suites; what the compiler says of those that do not build."""
     for name in dict.fromkeys(suite.build for suite in suites):
         folder = WORK / name
-        say(f"building {folder} ...")
+        print(f"building {folder} ...")
         if not (folder / "build.ninja").exists():
             mpi = "ON" if shutil.which("mpicxx") else "OFF"
             # a mutant leaves variables unused, and numbers that the compiler knew are chosen at run time
@@ -198,7 +193,7 @@ def refused_by(output, planted):
     for kind in (" error:", ""):
         refused = set()
         for path, line in set(re.findall(rf"(/[^\s:]+):(\d+):\d+:{kind}", output)):
-            file = os.path.relpath(os.path.normpath(path), SOURCE)
+            file = os.path.relpath(os.path.realpath(path), SOURCE)
             refused |= {mutant for mutant in planted if mutant.file == file and mutant.first_line <= int(line) <= mutant.last_line}
         if refused:
             return refused
@@ -211,14 +206,11 @@ def build(planted):
     write_sources(planted)
     while output := run_build(suites):
         refused = refused_by(output, planted)
-        say("\n".join(f"does not compile: {mutant.file}:{mutant.first_line}: {mutant.operator}" for mutant in refused))
+        print("\n".join(f"does not compile: {mutant.file}:{mutant.first_line}: {mutant.operator}" for mutant in refused))
         planted = [mutant for mutant in planted if mutant not in refused]
         write_sources(planted)
-    ids = set()
-    for name in dict.fromkeys(suite.build for suite in suites):
-        for path in itertools.chain((WORK / name / "bin").glob("*"), (WORK / name / "tests").rglob("*_tests")):
-            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-                ids |= {int(id) for id in mutants.SYMBOL.findall(contents)}
+    programs = {path for suite in suites for path in (suite.path(), *(WORK / suite.build / "bin").glob("*")) if path.is_file()}
+    ids = {int(id) for path in programs for id in mutants.SYMBOL.findall(path.read_bytes())}
     return [mutant for mutant in planted if mutant.id in ids]
 
 
@@ -228,18 +220,12 @@ def limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
 
 
-@contextlib.contextmanager
-def folder_of_its_own():
-    """For the files of tests, in another folder, as a test or a mutant may look beside it."""
-    with tempfile.TemporaryDirectory() as parent:
-        folder = Path(parent) / "files"
-        folder.mkdir()
-        yield folder
-
-
 def run(suite, id, arguments, seconds):
-    """Runs the program with this mutant, or with none, 0: the exit code, or None if it takes longer, and its output."""
-    with folder_of_its_own() as folder, open(folder.parent / "output", "w+b") as output:
+    """Runs the program with this mutant, or with none, 0: the exit code, or None if it takes longer, and its output. Its folder
+    is in another one, as a test or a mutant may look beside it."""
+    with tempfile.TemporaryDirectory() as parent, open(Path(parent, "output"), "w+b") as output:
+        folder = Path(parent, "files")
+        folder.mkdir()
         environment = dict(os.environ, TMPDIR=str(folder), **{mutants.SWITCH: str(id)}, **dict(suite.environment))
         process = subprocess.Popen([suite.path(), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
                                    stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits)
@@ -261,10 +247,10 @@ class Tests:
 
     def __init__(self, suite):
         self.suite, self.seconds, self.files = suite, {}, {}
-        say(f"running {suite} without a mutant ...")
+        print(f"running {suite} without a mutant ...")
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder) / "tests.json"
+            report = Path(folder, "tests.json")
             code, output = run(suite, 0, suite.arguments or (f"--gtest_output=json:{report}", f"--gtest_filter={suite.filter}"), None)
             if suite.arguments:
                 if code != 0:
@@ -343,20 +329,20 @@ def run_tests(chosen, jobs):
             mutant, failure = running[future], future.result()
             if not failure:
                 survivors.append(mutant)
-            say(f"[{number}/{len(chosen)}] {mutant.file}:{mutant.first_line}: {mutant.operator}: {failure or 'SURVIVES'}")
+            print(f"[{number}/{len(chosen)}] {mutant.file}:{mutant.first_line}: {mutant.operator}: {failure or 'SURVIVES'}")
     return sorted(survivors, key=lambda mutant: (mutant.file, mutant.begin))
 
 
 def report(chosen, survivors):
     """Prints the survivors, and the score by folder; returns the percentage that was killed."""
     for mutant in survivors:
-        say("\n" + mutant.diff((ROOT / mutant.file).read_bytes()))
+        print("\n" + mutant.diff((ROOT / mutant.file).read_bytes()))
     count, left = (collections.Counter(mutant.file.split("/")[0] for mutant in some) for some in (chosen, survivors))
-    say(f"\n{'folder':12} mutants  killed")
+    print(f"\n{'folder':12} mutants  killed")
     for folder in sorted(count):
-        say(f"{folder:12} {count[folder]:7} {count[folder] - left[folder]:7}  {100 * (1 - left[folder] / count[folder]):5.1f} %")
+        print(f"{folder:12} {count[folder]:7} {count[folder] - left[folder]:7}  {100 * (1 - left[folder] / count[folder]):5.1f} %")
     killed = 100 * (1 - len(survivors) / len(chosen))
-    say(f"{'all':12} {len(chosen):7} {len(chosen) - len(survivors):7}  {killed:5.1f} %")
+    print(f"{'all':12} {len(chosen):7} {len(chosen) - len(survivors):7}  {killed:5.1f} %")
     return killed
 
 
@@ -371,6 +357,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="only whether the parser and the list of equivalent mutants fit the sources")
     options = parser.parse_args()
 
+    sys.stdout.reconfigure(line_buffering=True)
     groups = library_folders()
     folders = [*itertools.chain(*groups.values()), "apps", "learn"]
     files = [name for name in project_files() if name.endswith((".cpp", ".hpp")) and name.split("/")[0] in folders]
@@ -387,7 +374,7 @@ def main():
         found = all_mutants(files)
     known = equivalents()
     found = [mutant for mutant in found if mutant.key not in known]
-    say(f"{len(found)} mutants to draw from")
+    print(f"{len(found)} mutants to draw from")
     # more than wanted, as some do not compile, and some are in code that this build leaves out
     planted = list(itertools.islice(mutants.drawn(found, random.Random(options.seed)), options.sample + options.sample // 4 + 3))
     built = build(planted)
@@ -395,13 +382,13 @@ def main():
     if not chosen:
         parser.exit(0, "there is nothing to plant\n")
     unpack_data()
-    say(f"running the tests with {len(chosen)} mutants ...")
+    print(f"running the tests with {len(chosen)} mutants ...")
     start = time.monotonic()
     survivors = run_tests(chosen, options.jobs)
     killed = report(chosen, survivors)
     if broken:
-        say(f"left out, as they fail without a mutant: {', '.join(broken)}")
-    say(f"{time.monotonic() - start:.0f} s")
+        print(f"left out, as they fail without a mutant: {', '.join(broken)}")
+    print(f"{time.monotonic() - start:.0f} s")
     sys.exit(0 if killed >= options.at_least else 1)
 
 
