@@ -1,4 +1,4 @@
-"""Tests of mutants.py, with the parser of ./run.sh mutate."""
+"""Tests of mutants.py and mutate.py, by the Python of build/mutate/venv."""
 
 import os
 import random
@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import mutants
+import mutate
 
 SOURCE = b"""#include <algorithm>
 #include <cstdio>
@@ -99,6 +100,21 @@ class MutantsTest(unittest.TestCase):
     def test_functions_that_the_parser_does_not_understand_are_named(self):
         self.assertEqual(mutants.unread_functions(SOURCE), [])
         self.assertEqual(mutants.unread_functions(b"void f() {}\nvoid g() { a <=> <= b; }\n"), [2])
+
+    def test_mutants_at_the_lines_of_errors_are_refused(self):
+        planted = list(mutants.drawn(found(), random.Random(1)))
+        file = mutate.SOURCE / "a.cpp"
+        at = {line: {mutant for mutant in planted if mutant.first_line == line} for line in (8, 13, 21)}
+        self.assertEqual(mutate.refused_by(f"{file}:8:5: error: no\n{file}:13:1: note: here\n/usr/b.hpp:21:1: error: no\n", planted), at[8])
+        self.assertEqual(mutate.refused_by(f"{file}:13:1:   required from here\n/usr/b.hpp:8:1: error: no\n", planted), at[13])
+        with self.assertRaises(SystemExit):
+            mutate.refused_by("/usr/b.hpp:8:1: error: no\n", planted)
+
+    def test_tests_near_the_file_come_first(self):
+        tests = mutate.Tests.__new__(mutate.Tests)
+        tests.files = {"A.far": "train/a_test.cpp", "B.near": "ops/linalg/b_test.cpp", "C.above": "ops/loss/c_test.cpp", "Of.SolveX": "d.cpp"}
+        tests.seconds = {"A.slow": 2, **dict.fromkeys(tests.files, 0.0)}
+        self.assertEqual(tests.groups("ops/linalg/solve.cpp"), [["Of.SolveX"], ["B.near"], ["C.above"], ["A.far"], ["A.slow"]])
 
 
 if __name__ == "__main__":
