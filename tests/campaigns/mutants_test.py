@@ -112,9 +112,9 @@ class MutantsTest(unittest.TestCase):
 
     def test_tests_near_the_file_come_first(self):
         tests = mutate.Tests.__new__(mutate.Tests)
-        tests.files = {"A.far": "train/a_test.cpp", "B.near": "ops/linalg/b_test.cpp", "C.above": "ops/loss/c_test.cpp", "Of.SolveX": "d.cpp"}
-        tests.seconds = {"A.slow": 2, **dict.fromkeys(tests.files, 0.0)}
-        self.assertEqual(tests.groups("ops/linalg/solve.cpp"), [["Of.SolveX"], ["B.near"], ["C.above"], ["A.far"], ["A.slow"]])
+        files = {"A.far": "train/a_test.cpp", "B.near": "ops/linalg/b_test.cpp", "C.above": "ops/loss/c_test.cpp", "Of.SolveX": "d.cpp"}
+        tests.files = {"whole": "", **{name: mutate.SOURCE / "tests" / file for name, file in files.items()}}
+        self.assertEqual(tests.groups("ops/linalg/solve.cpp"), [["Of.SolveX"], ["B.near"], ["C.above"], ["whole", "A.far"]])
 
 
 if __name__ == "__main__":

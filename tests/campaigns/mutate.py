@@ -5,7 +5,6 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
-import functools
 import itertools
 import json
 import os
@@ -220,15 +219,18 @@ def limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
 
 
-def run(suite, id, arguments, seconds):
-    """Runs the program with this mutant, or with none, 0: the exit code, or None if it takes longer, and its output. Its folder
-    is in another one, as a test or a mutant may look beside it."""
+def run(suite, id, tests, seconds=None, report=None):
+    """Runs tests of the suite with this mutant, or with none, 0: the exit code, or None if it takes longer, and its output. Its
+    folder is in another one, as a test or a mutant may look beside it."""
     with tempfile.TemporaryDirectory() as parent, open(Path(parent, "output"), "w+b") as output:
-        folder = Path(parent, "files")
+        folder, flags = Path(parent, "files"), Path(parent, "flags")
         folder.mkdir()
+        flags.write_text(f"--gtest_filter={':'.join(tests)}\n--gtest_color=no\n"
+                         + (f"--gtest_output=json:{report}\n" if report else "--gtest_fail_fast\n"))
         environment = dict(os.environ, TMPDIR=str(folder), **{mutants.SWITCH: str(id)}, **dict(suite.environment))
-        process = subprocess.Popen([suite.path(), *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits)
+        process = subprocess.Popen([suite.path(), *(suite.arguments or [f"--gtest_flagfile={flags}"])], cwd=folder, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=limits)
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(seconds)
@@ -239,78 +241,66 @@ def run(suite, id, arguments, seconds):
         return code, output.read().decode(errors="replace")
 
 
-broken = []  # tests that fail without a mutant
-
-
 class Tests:
-    """The tests of a suite that pass without a mutant, with their seconds and files."""
+    """The tests of a suite, with the files that they are in."""
 
     def __init__(self, suite):
-        self.suite, self.seconds, self.files = suite, {}, {}
-        print(f"running {suite} without a mutant ...")
-        start = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder, "tests.json")
-            code, output = run(suite, 0, suite.arguments or (f"--gtest_output=json:{report}", f"--gtest_filter={suite.filter}"), None)
-            if suite.arguments:
-                if code != 0:
-                    broken.append(str(suite))
-                else:
-                    self.seconds[str(suite)] = time.monotonic() - start
-                return
-            if not report.exists():
-                sys.exit(f"{output[-20000:]}\n{suite} ends before its report without a mutant")
-            for test in (test for group in json.loads(report.read_text())["testsuites"] for test in group["testsuite"]):
-                name = f"{test['classname']}.{test['name']}"
-                if test.get("failures"):
-                    broken.append(name)
-                elif test["status"] == "RUN":
-                    self.seconds[name] = float(test["time"].removesuffix("s"))
-                    self.files[name] = os.path.relpath(test["file"], SOURCE / "tests")
+        self.suite, self.seconds, self.lock = suite, {}, threading.Lock()  # None for a test that fails without a mutant
+        if suite.arguments:
+            self.files = {str(suite): ""}
+            return
+        with tempfile.NamedTemporaryFile() as report:
+            subprocess.run([suite.path(), "--gtest_list_tests", f"--gtest_output=json:{report.name}", f"--gtest_filter={suite.filter}"],
+                           check=True, stdout=subprocess.DEVNULL)
+            self.files = {name: test["file"] for name, test in named_tests(report.name)}
 
     def groups(self, file):
         """The tests in the order in which they are likely to notice a mutant of the file: those with its name, those of its
-        folder, those of the folder above, and so on; fast ones first."""
+        folder, those of the folder above, and so on."""
         def distance(test):
-            of_test = self.files.get(test, "")
+            of_test = os.path.relpath(self.files[test] or SOURCE, SOURCE / "tests")
             if Path(file).stem.replace("_", "") in (test + of_test).lower().replace("_", ""):
-                return 0, False
-            folder = os.path.commonpath([file, of_test]) if of_test else ""
-            return 1 + file.count("/") - len(Path(folder).parts), self.seconds[test] > 0.1
+                return 0
+            return 1 + file.count("/") - len(Path(os.path.commonpath([file, of_test])).parts)
 
-        return [list(tests) for _, tests in itertools.groupby(sorted(self.seconds, key=distance), key=distance)]
+        return [list(tests) for _, tests in itertools.groupby(sorted(self.files, key=distance), key=distance)]
+
+    def measure(self, tests):
+        """The seconds of these tests, of those that pass without a mutant."""
+        with self.lock, tempfile.NamedTemporaryFile() as report:
+            if new := [test for test in tests if test not in self.seconds]:
+                start = time.monotonic()
+                code, output = run(self.suite, 0, new, report=report.name)
+                self.seconds.update(dict.fromkeys(new))
+                if self.suite.arguments and code == 0:
+                    self.seconds[new[0]] = time.monotonic() - start
+                elif not self.suite.arguments:
+                    if not report.read(1):
+                        sys.exit(f"{output[-20000:]}\n{self.suite} ends before its report without a mutant")
+                    self.seconds.update((name, float(test["time"].removesuffix("s"))) for name, test in named_tests(report.name)
+                                        if test["status"] == "RUN" and not test.get("failures"))
+            return {test: self.seconds[test] for test in tests if self.seconds[test] is not None}
 
     def failure(self, mutant):
         """The first test that notices the mutant, and how; nothing if none does."""
         for tests in self.groups(mutant.file):
-            with tempfile.NamedTemporaryFile("w") as flags:
-                flags.write("--gtest_filter=" + ":".join(tests) + "\n")
-                flags.flush()
-                arguments = self.suite.arguments or (f"--gtest_flagfile={flags.name}", "--gtest_fail_fast", "--gtest_color=no")
-                code, output = run(self.suite, mutant.id, arguments, 20 + 10 * sum(self.seconds[test] for test in tests))
-            if code == 0:
-                continue
-            failed = re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
-            begun = re.findall(r"^\[ RUN      \] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
-            return f"{(failed[:1] or begun[-1:] or [str(self.suite)])[0]} {'hangs' if code is None else 'crashes' if code < 0 else 'fails'}"
+            seconds = self.measure(tests)
+            for is_slow in (False, True):
+                chosen = [test for test in seconds if (seconds[test] > 0.1) == is_slow]
+                if not chosen:
+                    continue
+                code, output = run(self.suite, mutant.id, chosen, 20 + 10 * sum(seconds[test] for test in chosen))
+                if code != 0:
+                    failed = re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
+                    begun = re.findall(r"^\[ RUN      \] ([\w/]+\.[\w/]+)", output, re.MULTILINE)
+                    end = "hangs" if code is None else "crashes" if code < 0 else "fails"
+                    return f"{(failed[:1] or begun[-1:] or [str(self.suite)])[0]} {end}"
         return ""
 
 
-lock = threading.Lock()
-
-
-@functools.cache
-def tests_of(suite):
-    return Tests(suite)
-
-
-def killed_by(mutant):
-    for suite in suites_of(mutant.file):
-        with lock:  # the first to ask measures
-            tests = tests_of(suite)
-        if failure := tests.failure(mutant):
-            return failure
-    return ""
+def named_tests(report):
+    groups = json.loads(Path(report).read_text())["testsuites"]
+    return [(f"{group['name']}.{test['name']}", test) for group in groups for test in group["testsuite"]]
 
 
 def unpack_data():
@@ -320,8 +310,13 @@ def unpack_data():
                 archive.extractall(DATA)
 
 
-def run_tests(chosen, jobs):
-    """The mutants that survive."""
+def survivors_of(chosen, jobs):
+    """Those of the mutants that no test notices."""
+    tests = {suite: Tests(suite) for suite in dict.fromkeys(itertools.chain(*(suites_of(mutant.file) for mutant in chosen)))}
+
+    def killed_by(mutant):
+        return next((failure for suite in suites_of(mutant.file) if (failure := tests[suite].failure(mutant))), "")
+
     survivors = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
         running = {threads.submit(killed_by, mutant): mutant for mutant in chosen}
@@ -330,6 +325,8 @@ def run_tests(chosen, jobs):
             if not failure:
                 survivors.append(mutant)
             print(f"[{number}/{len(chosen)}] {mutant.file}:{mutant.first_line}: {mutant.operator}: {failure or 'SURVIVES'}")
+    if broken := [test for some in tests.values() for test, seconds in some.seconds.items() if seconds is None]:
+        print(f"left out, as they fail without a mutant: {', '.join(broken)}")
     return sorted(survivors, key=lambda mutant: (mutant.file, mutant.begin))
 
 
@@ -384,10 +381,7 @@ def main():
     unpack_data()
     print(f"running the tests with {len(chosen)} mutants ...")
     start = time.monotonic()
-    survivors = run_tests(chosen, options.jobs)
-    killed = report(chosen, survivors)
-    if broken:
-        print(f"left out, as they fail without a mutant: {', '.join(broken)}")
+    killed = report(chosen, survivors_of(chosen, options.jobs))
     print(f"{time.monotonic() - start:.0f} s")
     sys.exit(0 if killed >= options.at_least else 1)
 
