@@ -123,7 +123,7 @@ class KeepNumThreads {
   std::size_t before_ = num_threads();
 };
 
-/// The first elements along the axes, as many as the shape has of them; others repeat.
+/// An array of another shape, with elements near those of x, so that it is in the domain of the function.
 Array<double> reshaped(const Array<double>& x, const Shape& shape, std::uint64_t seed) {
   Array<double> y = Array<double>::from_shape(shape);
   if (x.size() == 0) return random_elements<double>(shape, seed);

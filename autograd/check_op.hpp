@@ -58,8 +58,7 @@ struct [[nodiscard]] CheckOpReport {
 ///   axis more are refused, by an exception that is derived from std::exception and has a message
 ///   "op: ...", or have gradients
 /// - "broadcast": an input with an axis of length 1, or without its first axis, is refused likewise, or has
-/// the
-///   right gradients if the result has the same shape
+///   the right gradients if the result has the same shape
 ///
 /// An exception where a result is expected fails the check; a function that reads outside its arrays may end
 /// the program. Changes the number of threads of the process while it runs. Throws ValueError for inputs that
