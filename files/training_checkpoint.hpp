@@ -23,7 +23,10 @@ class TrainingPart {
   /// Additional weights, such as the best so far; may be empty.
   template <class T>
   TrainingPart(StateDict<T>& weights)
-      : list_([&weights](StateArchive& state, const std::string& name) { state.arrays(name, weights); }) {}
+      : list_([&weights](StateArchive& state, const std::string& name) {
+          state.keep(weights);
+          state.arrays(name, weights);
+        }) {}
 
   void list(StateArchive& state, const std::string& name) const { list_(state, name); }
 

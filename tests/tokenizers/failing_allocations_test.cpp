@@ -56,7 +56,7 @@ TEST(FailingAllocationsTest, TreesOfAllKindsNeedNoMemoryToEnd) {
   EXPECT_EQ(JsonTree::parse(expected)["g"]["h"][0]["e"][0][0]["f"].dump(), "[1.5,null,{}]");
   EXPECT_EQ(JsonTree::parse(built_text<OrderedJsonTree>()), JsonTree::parse(expected));
   for (const bool all : {false, true}) {
-    EXPECT_GT(fail_each(all, 1, [&] { EXPECT_EQ(built_text<JsonTree>(), expected); }), 200U);
+    EXPECT_GT(fail_each(all, 1, [&] { EXPECT_EQ(built_text<JsonTree>(), expected); }), 100U);
     EXPECT_GT(fail_each(all, 1, [] { static_cast<void>(built_text<OrderedJsonTree>()); }), 100U);
   }
 }
