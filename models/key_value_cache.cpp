@@ -1,6 +1,7 @@
 #include "key_value_cache.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
@@ -52,6 +53,12 @@ std::size_t KeyValueCache<T>::length() const {
 }
 
 template <class T>
+void KeyValueCache<T>::undo(std::size_t length) noexcept {
+  for (Layer& layer : layers_) layer.rows = length - layer.forgotten;
+  if (tokens_.size() > length) tokens_.resize(length);
+}
+
+template <class T>
 void KeyValueCache<T>::append(Layer& layer, const Variable<T>& k, const Variable<T>& v) {
   check_rows("k", k.shape(), layer.keys.defined() ? layer.keys.shape() : Shape{});
   check_rows("v", v.shape(), layer.values.defined() ? layer.values.shape() : Shape{});
@@ -66,14 +73,14 @@ void KeyValueCache<T>::append(Layer& layer, const Variable<T>& k, const Variable
     // doubling, what is released on the way is no more than what is held
     const std::size_t more = std::max(count, first > 0 ? 0 : layer.rows);
     const std::size_t needed = (seen + more + growth - 1) / growth * growth;
-    layer.keys = moved(layer.keys, first, seen, needed, k_size);
-    layer.values = moved(layer.values, first, seen, needed, v_size);
+    Variable<T> keys = moved(layer.keys, first, seen, needed, k_size);
+    layer.values = moved(layer.values, first, seen, needed, v_size);  // the last call that may throw
+    layer.keys = std::move(keys);
     layer.forgotten += first;
     layer.rows = seen;
   }
   std::copy_n(detail::data(k), k.size(), detail::data(layer.keys) + layer.rows * k_size);
   std::copy_n(detail::data(v), v.size(), detail::data(layer.values) + layer.rows * v_size);
-  layer.rows += count;
 }
 
 template <class T>
@@ -84,10 +91,12 @@ Variable<T> KeyValueCache<T>::attend(std::size_t number, const Variable<T>& q, c
   Layer& layer = layers_.at(number);
   append(layer, k, v);
   options.is_causal = true;
-  options.first_query = layer.rows - k.shape(1);
-  options.num_keys = layer.rows;
+  options.first_query = layer.rows;
+  options.num_keys = layer.rows + k.shape(1);
   if (layer.window) options.window_left = *layer.window - 1;
-  return scaled_dot_product_attention(q, layer.keys, layer.values, {}, options);
+  Variable<T> y = scaled_dot_product_attention(q, layer.keys, layer.values, {}, options);
+  layer.rows += k.shape(1);  // when nothing can throw any more
+  return y;
 }
 
 template class KeyValueCache<float>;

@@ -44,6 +44,10 @@ class KeyValueCache {
     tokens_.insert(tokens_.end(), next.begin(), next.end());
   }
 
+  /// Removes the tokens that a call which threw has appended in some layers, to a sequence of this length:
+  /// the same call can be made again then.
+  void undo(std::size_t length) noexcept;
+
   /// Attention of the queries of new tokens (1, n, H E) to themselves and all tokens before them: appends
   /// their keys (1, n, G E) and values (1, n, G Ev), and computes scaled_dot_product_attention with
   /// is_causal, the layer's window and the heads and scale of `options`. Throws GraphError where it would be

@@ -7,6 +7,7 @@
 #include "../ops/product/linear.hpp"
 #include "../ops/reduce/reductions.hpp"
 #include "detail/bodies/assembled.hpp"
+#include "detail/caches_guard.hpp"
 #include "detail/causal_family.hpp"
 #include "detail/head_losses.hpp"
 
@@ -138,15 +139,20 @@ template <class T>
 Variable<T> CausalLM<T>::next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
                                      std::span<KeyValueCache<T>> caches) const {
   const auto scope = this->scope();
-  const Variable<T> hidden = this->decoder()(tokens, lengths, caches);
-  if (hidden.shape(0) == lengths.size()) return token_logits(hidden);
-  std::vector<std::int64_t> last;
-  std::int64_t end = 0;
-  for (const std::size_t length : lengths) {
-    end += static_cast<std::int64_t>(length);
-    last.push_back(end - 1);
+  detail::CachesGuard<T> caches_guard(caches);
+  Variable<T> hidden = this->decoder()(tokens, lengths, caches);
+  if (hidden.shape(0) != lengths.size()) {
+    std::vector<std::int64_t> last;
+    std::int64_t end = 0;
+    for (const std::size_t length : lengths) {
+      end += static_cast<std::int64_t>(length);
+      last.push_back(end - 1);
+    }
+    hidden = index_select(hidden, 0, detail::ids_of(last));
   }
-  return token_logits(index_select(hidden, 0, detail::ids_of(last)));
+  Variable<T> logits = token_logits(hidden);
+  caches_guard.succeeded();
+  return logits;
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "../ops/product/matmul_precision.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/bodies/causal_body.hpp"
+#include "detail/caches_guard.hpp"
 #include "detail/weights/halves.hpp"
 
 namespace xgrad::pretrained {
@@ -197,16 +198,24 @@ Variable<T> Decoder<T>::operator()(const Ids& tokens, std::span<const std::size_
   }
   std::optional<MatmulPrecisionGuard> guard;
   if (rounds_to_bfloat16_) guard.emplace(MatmulPrecision::medium);
-  if (body_->keys_depend_on_length()) return one_by_one(tokens, lengths, caches);
-  Ids row = tokens;
-  row.reshape({std::size_t{1}, rows});
-  return flatten((*body_)(row, {.lengths = lengths, .caches = caches}), 0, 1);
+  detail::CachesGuard<T> caches_guard(caches);
+  Variable<T> hidden;
+  if (body_->keys_depend_on_length()) {
+    hidden = one_by_one(tokens, lengths, caches);
+  } else {
+    Ids row = tokens;
+    row.reshape({std::size_t{1}, rows});
+    hidden = flatten((*body_)(row, {.lengths = lengths, .caches = caches}), 0, 1);
+  }
+  caches_guard.succeeded();
+  return hidden;
 }
 
 template <class T>
 Variable<T> Decoder<T>::one_by_one(const Ids& tokens, std::span<const std::size_t> lengths,
                                    std::span<KeyValueCache<T>> caches) const {
   std::vector<Variable<T>> hidden;
+  std::vector<std::pair<std::size_t, KeyValueCache<T>>> computed_anew;
   const std::int64_t* next = tokens.data();
   for (std::size_t i = 0; i < lengths.size(); ++i, next += lengths[i - 1]) {
     const std::span<const std::int64_t> fresh(next, lengths[i]);
@@ -222,11 +231,12 @@ Variable<T> Decoder<T>::one_by_one(const Ids& tokens, std::span<const std::size_
     }
     std::vector<std::int64_t> all = cache.tokens();
     all.insert(all.end(), fresh.begin(), fresh.end());
-    KeyValueCache<T> anew = new_cache();
+    KeyValueCache<T>& anew = computed_anew.emplace_back(i, new_cache()).second;
     hidden.push_back(narrow(next_hidden(all, anew), 0, before, fresh.size()));
-    cache = std::move(anew);
   }
-  return hidden.size() == 1 ? hidden[0] : cat(hidden);
+  Variable<T> all_hidden = hidden.size() == 1 ? hidden[0] : cat(hidden);
+  for (auto& [i, cache] : computed_anew) caches[i] = std::move(cache);  // when nothing can throw any more
+  return all_hidden;
 }
 
 template <class T>

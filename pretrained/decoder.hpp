@@ -92,7 +92,7 @@ class Decoder : public CausalModel<T> {
   /// sequence gets so long that its rotary positions have other angles (longrope beyond the original length,
   /// dynamic at each token beyond it), its cache is computed anew from its tokens. Throws
   /// GraphError except under NoGrad, ShapeError for lengths that do not fit and for sequences of more than
-  /// max_length() tokens, IndexError for ids out of range.
+  /// max_length() tokens, IndexError for ids out of range. A call that throws has changed no cache.
   Variable<T> operator()(const Ids& tokens, std::span<const std::size_t> lengths,
                          std::span<KeyValueCache<T>> caches) const;
 

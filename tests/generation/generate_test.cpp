@@ -1,6 +1,8 @@
 // Greedy generation: with and without caches, alone and in a batch, and where it ends.
 
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -122,6 +124,53 @@ TEST(GenerateTest, CachesGoOnBeyondTheOriginalLength) {
       for (std::size_t i = 0; i < 2; ++i) texts[i].insert(texts[i].end(), more[i].begin(), more[i].end());
       expect_last(texts, next(more, swapped));
     }
+  }
+}
+
+/// Ends the call in which it sees an op too many.
+struct FailingOps : xgrad::Watcher {
+  explicit FailingOps(std::size_t count) : left(count) {}
+  void on_op(const xgrad::OpEvent<double>&) override {
+    if (left-- == 0) throw std::runtime_error("no more");
+  }
+  std::size_t left;
+};
+
+TEST(GenerateTest, ACallThatThrowsChangesNoCache) {
+  const xgrad::NoGrad guard;
+  std::vector<xgrad::RotaryConfig> positions = scaled_positions();
+  positions.emplace_back();
+  for (const xgrad::RotaryConfig& rotary : positions) {
+    CausalConfig config = small(CausalFamily::mistral);
+    config.rotary = rotary;
+    config.sliding_window = 3;
+    const CausalLM<double> model = model_of(config);
+    const auto after = [&](std::size_t ops) {
+      std::vector<xgrad::KeyValueCache<double>> caches{model.decoder().new_cache(),
+                                                       model.decoder().new_cache()};
+      static_cast<void>(model.next_logits({4, 7, 2, 9, 1, 13}, std::vector<std::size_t>{2, 4}, caches));
+      const auto next = [&] {
+        return model.next_logits({5, 6, 7, 8, 9, 3}, std::vector<std::size_t>{1, 5}, caches).value();
+      };
+      std::optional<FailingOps> failing(ops);
+      try {
+        return std::pair(next(), false);
+      } catch (const std::runtime_error&) {
+        failing.reset();
+        EXPECT_EQ(caches[0].length(), 2U);
+        EXPECT_EQ(caches[1].length(), 4U);
+        return std::pair(next(), true);
+      }
+    };
+    const auto [expected, never_failed] = after(100000);
+    EXPECT_FALSE(never_failed);
+    std::size_t failures = 0;
+    for (bool failed = true; failed; ++failures) {
+      const auto [logits, has_failed] = after(failures);
+      EXPECT_EQ(logits, expected) << rotary.scaling.index() << " after " << failures << " ops";
+      failed = has_failed;
+    }
+    EXPECT_GT(failures, 10U);
   }
 }
 

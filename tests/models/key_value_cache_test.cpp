@@ -76,6 +76,16 @@ TEST(KeyValueCacheTest, CopiesOfACacheGoOnAlone) {
   EXPECT_EQ(cache.attend(0, q, v, k, {}).value(), expected.attend(0, q, v, k, {}).value());
 }
 
+TEST(KeyValueCacheTest, ACallThatThrowsHasAppendedNothing) {
+  const V q = normal({1, 1, 4}, 1), k = normal({1, 1, 4}, 2), v = normal({1, 1, 4}, 3);
+  KeyValueCache<double> cache(1), expected(1);
+  cache.attend(0, q, k, v, {});
+  expected.attend(0, q, k, v, {});
+  EXPECT_THROW(cache.attend(0, normal({1, 1, 3}, 1), v, k, {}), xgrad::ShapeError);
+  EXPECT_EQ(cache.length(), 1U);
+  EXPECT_EQ(cache.attend(0, q, k, v, {}).value(), expected.attend(0, q, k, v, {}).value());
+}
+
 TEST(KeyValueCacheTest, RefusesWhatDoesNotFit) {
   using xgrad_tests::message_of;
   const V q = normal({1, 2, 4}, 1), k = normal({1, 2, 4}, 2);
