@@ -81,9 +81,9 @@ struct TrainingLog {
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite,
 /// "fit: the loss of step 12 is nan", without saving, so that the last checkpoint is from before that step.
-/// Throws std::runtime_error for a metrics file that cannot be opened or that has other content; if writing
-/// to it fails later, as on a full disk, the run saves, ends, and throws. Throws ValueError for an empty
-/// step, and for evaluate with evaluate_every 0, and any exception of the functions.
+/// Throws FileError for a metrics file that cannot be opened or that has other content; if writing to it
+/// fails later, as on a full disk, the run saves, ends, and throws. Throws ValueError for an empty step, and
+/// for evaluate with evaluate_every 0, and any exception of the functions.
 TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                 const FitOptions& options = {});
 

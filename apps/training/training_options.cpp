@@ -137,6 +137,7 @@ void check_room(const std::vector<FileToWrite>& files) {
     struct stat status {};
     struct statvfs disk {};
     if (::stat(there.c_str(), &status) != 0 || ::statvfs(there.c_str(), &disk) != 0) continue;
+    if (disk.f_blocks == 0) continue;  // a file system that does not tell its size
     Disk& sum = disks[status.st_dev];
     sum.available = std::uint64_t{disk.f_bavail} * disk.f_frsize;
     if (!exists) sum.kept += file.bytes;

@@ -221,9 +221,7 @@ void TrainingRun::save_to(const std::string& path, std::function<void(const std:
 
 void TrainingRun::save(const xgrad::TrainingLog& log) {
   if (save_path_.empty()) return;
-  const bool is_lost = file_is_lost_;
-  save_anywhere();
-  if (log.interrupted && file_is_lost_ == is_lost && options_.leads())
+  if (save_anywhere() == save_path_ && log.interrupted && options_.leads())
     std::fprintf(stderr, "the model after step %zu is saved in %s\n", log.steps, save_path_.c_str());
 }
 
@@ -237,10 +235,11 @@ void TrainingRun::save_so_far() {
   }
 }
 
-void TrainingRun::save_anywhere() {
-  if (save_path_.empty()) return;
-  const std::string place = save_or_rescue(save_path_, save_);
-  if (place != save_path_) file_is_lost_ = true;
+/// Returns where.
+std::string TrainingRun::save_anywhere() {
+  std::string path = save_or_rescue(save_path_, save_);
+  if (path != save_path_) file_is_lost_ = true;
+  return path;
 }
 
 /// A checkpoint has the moments of the optimizer, and the best weights where there are some.

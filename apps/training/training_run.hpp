@@ -151,7 +151,7 @@ class TrainingRun {
  private:
   xgrad::Agreement agreement() const;
   void check_room() const;
-  void save_anywhere();
+  std::string save_anywhere();
 
   const RunOptions options_;
   xgrad::Module<float> model_;

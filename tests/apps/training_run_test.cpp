@@ -229,6 +229,20 @@ TEST(TrainingRunTest, EndsAfterItsStepsWithTheLastWeights) {
   EXPECT_NE(train(other, {}).weights, outcome.weights);
 }
 
+TEST(TrainingRunTest, AMetricsFileOnAFullDiskDoesNotCostTheModel) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.path("model");
+  TrainingOptions options = small_options();
+  options.log = "/dev/full";
+  const xgrad::Linear<float> model(3, 2);
+  TrainingRun run(options, model, 2, {});
+  run.save_to(path, [](const std::string& place) { std::ofstream(place) << "weights"; });
+  CapturedStderr shown;
+  EXPECT_EQ(message_of<xgrad::FileError>([&] { run.fit([&] { return update(run, model, {}); }); }),
+            "fit: /dev/full: cannot be written: No space left on device");
+  EXPECT_EQ(xgrad_tests::read_bytes(path), "weights");
+}
+
 TEST(TrainingRunTest, AnAnomalyIsNamedIfThatIsAskedFor) {
   TrainingOptions options = small_options();
   const float infinite = std::numeric_limits<float>::infinity();

@@ -142,7 +142,7 @@ void MetricsLog::flush() {
 }
 
 void MetricsLog::fail(const std::string& why) const {
-  detail::fail<std::runtime_error>("fit: ", path_, ": cannot be written: ", why);
+  detail::fail<FileError>("fit: ", path_, ": cannot be written: ", why);
 }
 
 }  // namespace xgrad::detail

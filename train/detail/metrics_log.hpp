@@ -19,7 +19,7 @@ class MetricsLog {
  public:
   /// Starts a new file with a line about the run or, if first_step is not 0, removes the lines of later steps
   /// from the existing file and appends to it. Without a path, writes nothing; writes to a device or a pipe
-  /// directly. Throws std::runtime_error for a file that cannot be opened, is being written by another run,
+  /// directly. Throws FileError for a file that cannot be opened, is being written by another run,
   /// or has other content.
   MetricsLog(const std::string& path, std::size_t first_step,
              const std::map<std::string, std::string>& about = {}, std::optional<std::uint64_t> seed = {});
@@ -31,7 +31,7 @@ class MetricsLog {
   void write(std::size_t step, const StepResult& result, double seconds);
   bool failed() const { return error_ != 0; }
 
-  /// Writes all lines to the file. Throws std::runtime_error if a line could not be written.
+  /// Writes all lines to the file. Throws FileError if a line could not be written.
   void flush();
 
  private:
