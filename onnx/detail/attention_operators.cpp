@@ -229,7 +229,7 @@ Operator<T> attention_of_onnx(const NodeDescription& node) {
   std::optional<double> scale;
   if (attributes.has("scale")) scale = attributes.number("scale", 1);
   if (attributes.number("softcap", 0) != 0) fail<ValueError>("softcap is not supported");
-  attributes.ignore("softmax_precision");
+  check_precision(attributes, "softmax_precision");
   attributes.ignore("qk_matmul_output_mode");
   if (heads < 0 || kv_heads < 0) fail<ValueError>("numbers of heads must be at least 1");
   for (const std::size_t i : {1, 2, 3})

@@ -13,7 +13,6 @@
 #include "../../ops/shape/shapes.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
-#include "types.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -39,18 +38,11 @@ bool has_shape(const Variable<T>& x, const Dims& shape) {
                     [](std::size_t a, std::ptrdiff_t b) { return static_cast<std::ptrdiff_t>(a) == b; });
 }
 
-/// Throws for a type of intermediate numbers that is narrower than T may be.
-void check_stash_type(const NodeDescription& node) {
-  const std::int64_t type = node.attributes.integer("stash_type", data_type::float32);
-  if (type != data_type::float32 && type != data_type::float64)
-    fail<ValueError>("stash_type must be FLOAT or DOUBLE, got ", name_of_data_type(type));
-}
-
 template <class T>
 Operator<T> layer_normalization(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", -1);
   const double epsilon = node.attributes.number("epsilon", 1e-5);
-  check_stash_type(node);
+  check_precision(node.attributes, "stash_type");
   return [axis, epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Variable<T>&x = given.floats(0), &scale = given.floats(1);
     const Variable<T> bias = given.floats_or_none(2);
@@ -72,7 +64,7 @@ template <class T>
 Operator<T> rms_normalization(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", -1);
   const double epsilon = node.attributes.number("epsilon", 1e-5);
-  check_stash_type(node);
+  check_precision(node.attributes, "stash_type");
   return [axis, epsilon](const Arguments<T>& given) -> Results<T> {
     const Variable<T>&x = given.floats(0), &scale = given.floats(1);
     const Dims normalized = normalized_shape(axis, x.shape());
@@ -125,7 +117,7 @@ Operator<T> group_normalization(const NodeDescription& node) {
   const double epsilon = node.attributes.number("epsilon", 1e-5);
   const std::int64_t groups = node.attributes.integer("num_groups", 0);
   if (groups < 1) fail<ValueError>("num_groups must be at least 1, got ", groups);
-  check_stash_type(node);
+  check_precision(node.attributes, "stash_type");
   return [epsilon, groups, of_groups = node.opset < 21](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
     const auto of_channels = [&](const Variable<T>& one) {

@@ -1,5 +1,7 @@
 #include "operators.hpp"
 
+#include "types.hpp"
+
 namespace xgrad::onnx {
 
 template <class T>
@@ -80,6 +82,12 @@ Dims normalized_shape(std::int64_t axis, const Shape& x) {
   if (axis < -rank || axis >= rank)
     xgrad::detail::fail<IndexError>("axis ", axis, " is out of range for x ", x);
   return {x.begin() + (axis < 0 ? axis + rank : axis), x.end()};
+}
+
+void check_precision(NodeAttributes& attributes, const char* name) {
+  const std::int64_t type = attributes.integer(name, data_type::float32);
+  if (type != data_type::float32 && type != data_type::float64)
+    xgrad::detail::fail<ValueError>(name, " must be FLOAT or DOUBLE, got ", name_of_data_type(type));
 }
 
 template const OperatorTable<float>& operators();

@@ -52,4 +52,8 @@ std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::siz
 /// The lengths of x from an axis on. Throws IndexError for a missing axis.
 Dims normalized_shape(std::int64_t axis, const Shape& x);
 
+/// Reads the attribute that names the type of intermediate numbers. Throws ValueError for one that is
+/// narrower than T may be.
+void check_precision(NodeAttributes& attributes, const char* name);
+
 }  // namespace xgrad::onnx::detail

@@ -50,9 +50,7 @@ Operator<T> quantize_linear(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", 1);
   const std::int64_t wanted = node.attributes.integer("output_dtype", 0);
   node.attributes.ignore("saturate");
-  const std::int64_t precision = node.attributes.integer("precision", 0);
-  if (precision != 0 && precision != data_type::float32 && precision != data_type::float64)
-    fail<ValueError>("precision must be FLOAT or DOUBLE, got ", name_of_data_type(precision));
+  check_precision(node.attributes, "precision");
   if (node.attributes.integer("block_size", 0) != 0) fail<ValueError>("block_size is not supported");
   const std::int64_t of_zero_point = node.takes(2) ? node.type(2) : wanted;
   if (wanted != 0 && of_zero_point != 0 && wanted != of_zero_point)

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/linalg/triangle.hpp"
@@ -143,10 +144,10 @@ template <class T>
 Operator<T> split_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", 0);
   const auto attribute = attribute_before_13(node, "split");
-  const auto outputs_named = static_cast<std::size_t>(
-      node.attributes.integer("num_outputs", static_cast<std::int64_t>(node.outputs)));
-  if (outputs_named != node.outputs)
-    fail<ValueError>("num_outputs must be the number of outputs, ", node.outputs, ", got ", outputs_named);
+  const std::int64_t num_outputs =
+      node.attributes.integer("num_outputs", static_cast<std::int64_t>(node.outputs));
+  if (!std::cmp_equal(num_outputs, node.outputs))
+    fail<ValueError>("num_outputs must be the number of outputs, ", node.outputs, ", got ", num_outputs);
   return [axis, attribute, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Value<T>& x = given.value(0);
     const std::size_t along = axis_of(axis, shape_of<T>(x).size()), length = shape_of<T>(x)[along];

@@ -646,6 +646,10 @@ TEST_F(OnnxOperatorTest, NoAttributeIsPassedOver) {
             "stash_type must be FLOAT or DOUBLE, got FLOAT16");
   EXPECT_EQ(said(23, "QuantizeLinear", {"x", "x"}, attribute("precision", 16)),
             "precision must be FLOAT or DOUBLE, got BFLOAT16");
+  EXPECT_EQ(said(23, "Attention", {"x", "x", "x"}, attribute("softmax_precision", 10)),
+            "softmax_precision must be FLOAT or DOUBLE, got FLOAT16");
+  EXPECT_EQ(said(18, "Split", {"x"}, attribute("num_outputs", -1)),
+            "num_outputs must be the number of outputs, 1, got -1");
 }
 
 TEST_F(OnnxOperatorTest, NormsOfZerosAndScalesThatStretch) {
