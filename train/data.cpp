@@ -1,6 +1,8 @@
 #include "data.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <mutex>
 #include <numeric>
 
 #include "../base/error.hpp"
@@ -15,8 +17,9 @@ std::vector<std::size_t> shuffled(std::size_t count, Generator& generator) {
   return {order.begin(), order.end()};
 }
 
+/// As randint(0, 2^32) draws it, but without memory for an array.
 std::size_t random_seed(Generator& generator) {
-  return static_cast<std::size_t>(randint(0, std::int64_t{1} << 32, {1}, generator)(0));
+  return static_cast<std::size_t>(generator.random64() % (std::uint64_t{1} << 32));
 }
 
 std::vector<std::size_t> first_numbers(std::size_t count) {
@@ -78,11 +81,13 @@ std::size_t BatchSampler::batches_per_epoch() const {
 
 std::vector<std::size_t> BatchSampler::next() {
   if (position_ == current_.starts.size()) {
-    Generator copy = default_generator();  // which itself advances when nothing else can throw any more
+    Generator& generator = default_generator();
+    const std::lock_guard lock(generator.mutex());  // another thread must not draw the same seed
+    Generator copy = generator;
     const std::size_t seed = options_.shuffle ? random_seed(copy) : seed_;
     Epoch next = arranged(seed);
     std::vector<std::size_t> batch = batch_at(next, 0);
-    if (options_.shuffle) random_seed(default_generator());
+    if (options_.shuffle) random_seed(generator);  // when nothing can throw any more
     seed_ = seed;
     current_ = std::move(next);
     ++epoch_;

@@ -36,7 +36,7 @@ SGD<T>::SGD(const std::vector<Group>& groups)
 template <class T>
 void SGD<T>::step() {
   detail::NewArrays<T> added;
-  std::vector<bool> had_velocity(velocities_.size());
+  std::vector<bool, PoolAllocator<bool>> had_velocity(velocities_.size());
   this->visit_parameters(
       [&](std::size_t i, const Variable<T>& parameter, const Variable<T>&, const SGDOptions& options) {
         had_velocity[i] = velocities_[i].has_value();
