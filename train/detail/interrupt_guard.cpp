@@ -1,8 +1,10 @@
 #include "interrupt_guard.hpp"
 
 #include <atomic>
-#include <map>
+#include <csignal>
+#include <iterator>
 #include <mutex>
+#include <span>
 
 namespace xgrad::detail {
 namespace {
@@ -18,45 +20,47 @@ void count_interrupt(int signal) {
 }
 
 /// The handler of a signal, of which there is one in the process.
-struct Owned {
+struct Handler {
+  int signal;
   int guards = 0;  ///< that are alive
   struct sigaction before = {};
 };
 
-std::mutex handlers;
-std::map<int, Owned>& owned_signals() {
-  static std::map<int, Owned> owned;
-  return owned;
-}
+// SIGUSR1, which only guards with ranks count, is the last one. No list that grows: a guard that had no
+// memory for it would leave handlers behind.
+Handler handlers[] = {{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGUSR1}};
+std::mutex handlers_mutex;
 
-void acquire(int signal) {
-  Owned& owned = owned_signals()[signal];
-  if (owned.guards++ > 0) return;
+void acquire(Handler& handler) {
+  if (handler.guards++ > 0) return;
   struct sigaction ours = {};
   ours.sa_handler = count_interrupt;
   // timeout(1) and a closing terminal send theirs twice; a second SIGINT is a person who no longer waits.
-  ours.sa_flags = signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
+  ours.sa_flags = handler.signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
   sigemptyset(&ours.sa_mask);
-  sigaction(signal, nullptr, &owned.before);
-  if (owned.before.sa_handler != SIG_IGN) sigaction(signal, &ours, nullptr);
+  sigaction(handler.signal, nullptr, &handler.before);
+  if (handler.before.sa_handler != SIG_IGN) sigaction(handler.signal, &ours, nullptr);
 }
 
-void release(int signal) {
-  Owned& owned = owned_signals()[signal];
-  if (--owned.guards == 0) sigaction(signal, &owned.before, nullptr);
+void release(Handler& handler) {
+  if (--handler.guards == 0) sigaction(handler.signal, &handler.before, nullptr);
+}
+
+std::span<Handler> handlers_of(bool with_ranks) {
+  return std::span(handlers).first(std::size(handlers) - (with_ranks ? 0 : 1));
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(bool with_ranks) : before_(interrupts.load(std::memory_order_relaxed)) {
-  if (with_ranks) signals_.push_back(SIGUSR1);
-  const std::lock_guard lock(handlers);
-  for (const int signal : signals_) acquire(signal);
+InterruptGuard::InterruptGuard(bool with_ranks)
+    : with_ranks_(with_ranks), before_(interrupts.load(std::memory_order_relaxed)) {
+  const std::lock_guard lock(handlers_mutex);
+  for (Handler& handler : handlers_of(with_ranks_)) acquire(handler);
 }
 
 InterruptGuard::~InterruptGuard() {
-  const std::lock_guard lock(handlers);
-  for (const int signal : signals_) release(signal);
+  const std::lock_guard lock(handlers_mutex);
+  for (Handler& handler : handlers_of(with_ranks_)) release(handler);
 }
 
 bool InterruptGuard::interrupted() const { return interrupts.load(std::memory_order_relaxed) != before_; }

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <csignal>
-#include <vector>
-
 namespace xgrad::detail {
 
 /// For the lifetime of the object, counts SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, instead of
@@ -21,7 +18,7 @@ class InterruptGuard {
   int signal() const;
 
  private:
-  std::vector<int> signals_ = {SIGINT, SIGTERM, SIGHUP};
+  bool with_ranks_;
   unsigned before_;
 };
 
