@@ -65,7 +65,7 @@ XGRAD_PARALLEL_KERNEL(distances_grad, rows, pairs.m* pairs.k,
       const T* const v = b + (batch * m + j) * k;
       const T slope = dy[at], length = y[at];
       const T weight = slope / length;
-      if (std::isfinite(weight)) {
+      if (std::isnormal(weight) || slope == T(0)) {
         XGRAD_INDEPENDENT
         for (std::size_t c = 0; c < k; ++c) du[c] += weight * (u[c] - v[c]);
       } else {
