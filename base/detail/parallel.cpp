@@ -27,13 +27,16 @@ namespace {
 std::size_t allowed_processors() {
 #if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
   return 1;  // no thread can be started
-#elif defined(__linux__)
-  const std::size_t quota = detail::cpu_quota("").value_or(most_threads);
+#else
+  std::size_t count = std::thread::hardware_concurrency();
+#if defined(__linux__)
   cpu_set_t allowed;
   if (sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0)
-    return std::min(static_cast<std::size_t>(CPU_COUNT(&allowed)), quota);
+    count = static_cast<std::size_t>(CPU_COUNT(&allowed));
+  count = std::min(count, detail::cpu_quota("").value_or(count));
 #endif
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_threads);
+  return std::clamp<std::size_t>(count, 1, most_threads);
+#endif
 }
 
 /// The first positive number among the variables by which users bound the threads of OpenBLAS and OpenMP, or
