@@ -63,6 +63,10 @@ void print_line(std::string_view text) {
 
 namespace {
 
+int open_file(const char* path, int flags) {
+  return xgrad::detail::retried([&] { return ::open(path, flags); });
+}
+
 /// Flushes the output. The error, or 0 where nobody knows, if it could not be written.
 std::optional<int> output_error() {
   errno = 0;
@@ -91,7 +95,7 @@ class OutputFile {
     if (begin_ < 0 || ::fstat(STDOUT_FILENO, &status) != 0 ||
         status.st_size != ::lseek(STDOUT_FILENO, 0, SEEK_CUR))
       return std::nullopt;
-    const int file = ::open("/dev/stdout", O_RDONLY | O_CLOEXEC);
+    const int file = open_file("/dev/stdout", O_RDONLY | O_CLOEXEC);
     if (file < 0) return std::nullopt;
     std::array<char, 4096> piece;
     std::size_t lines = 0;
@@ -153,7 +157,7 @@ int fail_output(const char* name, const OutputFile& output, int error) {
   tell(name, ": cannot write the output", error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "");
   if (lines) std::fprintf(stderr, "; it has %zu whole line%s", *lines, *lines == 1 ? "" : "s");
   tell("\n");
-  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const int nowhere = open_file("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO);  // the rest in the buffer would be written at the end
   return 1;
 }
@@ -171,8 +175,7 @@ int detail::run_program(const char* name, int (*call)(void* body), void* body) {
   constexpr std::array how{O_WRONLY, O_RDONLY, O_RDWR};
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      static_cast<void>(xgrad::detail::retried(
-          [&] { return ::open("/dev/null", how.at(static_cast<std::size_t>(stream))); }));
+      static_cast<void>(open_file("/dev/null", how.at(static_cast<std::size_t>(stream))));
   }
   const OutputFile output;
   int exit_code = 1;
