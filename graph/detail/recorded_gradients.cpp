@@ -4,11 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <typeinfo>
 #include <unordered_set>
+#include <vector>
 
 #include "../../base/detail/scoped_value.hpp"
 #include "../watch.hpp"
 #include "leaf.hpp"
+#include "node_set.hpp"
 
 namespace xgrad::detail {
 namespace {
@@ -18,47 +21,65 @@ template <class T>
 class Reached {
  public:
   Reached(std::uint64_t start, const Sources<T>& sources, std::span<const Variable<T>> gradients)
-      : sources_(sources.all()), rows_(gradients.size(), std::vector<bool>(sources_.size())) {
+      : sources_(sources.all()), table_(gradients.size() * sources_.size(), 0) {
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (gradients[i].defined()) visit(start, Access<T>::node(gradients[i]).get(), rows_[i]);
+      if (gradients[i].defined()) visit(start, Access<T>::node(gradients[i]), row(i));
   }
 
-  bool operator()(std::size_t gradient, std::size_t source) const { return rows_[gradient][source]; }
+  bool operator()(std::size_t gradient, std::size_t source) const {
+    return table_[gradient * sources_.size() + source] != 0;
+  }
 
-  /// Whether each gradient has a source, and each source with a graph is in one.
-  bool is_plausible(std::span<const Variable<T>> gradients) const {
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (gradients[i].defined() && std::find(rows_[i].begin(), rows_[i].end(), true) == rows_[i].end())
+  /// Whether each gradient has a source, and each source with a graph is in one, unless there is an input
+  /// without a gradient now, for which it may be.
+  bool is_plausible(const Node<T>& owner, std::span<const Variable<T>> gradients) const {
+    const auto any = [](std::size_t count, const auto& is_so) {
+      std::size_t i = 0;
+      while (i < count && !is_so(i)) ++i;
+      return i < count;
+    };
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i].defined() && !any(sources_.size(), [&](std::size_t s) { return (*this)(i, s); }))
         return false;
     }
+    const auto inputs = owner.inputs();
+    if (any(gradients.size(), [&](std::size_t i) { return inputs[i] && !gradients[i].defined(); }))
+      return true;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
-      const bool found = std::any_of(rows_.begin(), rows_.end(), [s](const auto& row) { return row[s]; });
-      if (!found && sources_[s].variable->requires_grad()) return false;
+      if (sources_[s].variable->requires_grad() &&
+          !any(gradients.size(), [&](std::size_t i) { return (*this)(i, s); }))
+        return false;
     }
     return true;
   }
 
  private:
-  void visit(std::uint64_t start, const Node<T>* from, std::vector<bool>& row) {
-    std::unordered_set<const Node<T>*> seen;
-    std::vector<const Node<T>*> next;
-    const auto add = [&](const Node<T>* node) {
-      if (node != nullptr && seen.insert(node).second) next.push_back(node);
+  std::uint8_t* row(std::size_t gradient) { return table_.data() + gradient * sources_.size(); }
+
+  void visit(std::uint64_t start, const Ref<Node<T>>& from, std::uint8_t* row) {
+    NodeSet<T> seen;
+    std::vector<const Node<T>*, PoolAllocator<const Node<T>*>> next;
+    const auto add = [&](const Ref<Node<T>>& node) {
+      if (node && seen.insert(node).second) next.push_back(node.get());
     };
     add(from);
     while (!next.empty()) {
       const Node<T>& node = *next.back();
       next.pop_back();
       for (std::size_t s = 0; s < sources_.size(); ++s)
-        if (Access<T>::node(*sources_[s].variable).get() == &node) row[s] = true;
+        if (Access<T>::node(*sources_[s].variable).get() == &node) row[s] = 1;
       if (node.order <= start) continue;
-      for (const Ref<Node<T>>& input : node.inputs()) add(input.get());
+      for (const Ref<Node<T>>& input : node.inputs()) add(input);
     }
   }
 
   std::span<const typename Sources<T>::Source> sources_;
-  std::vector<std::vector<bool>> rows_;
+  std::vector<std::uint8_t, PoolAllocator<std::uint8_t>> table_;
 };
+
+/// Backwards, by the types of their nodes, that were seen to use the gradient of a result by ops: they are
+/// not called again where nothing else has a graph, as at the end of many functions.
+thread_local std::unordered_set<const std::type_info*> known_to_use_ops;
 
 /// x with each element changed by about `step` times itself, or times the largest where it is 0.
 template <class T>
@@ -97,9 +118,14 @@ template <class T>
 void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>& sources,
                     std::span<const Variable<T>> gradients,
                     const std::function<std::vector<Variable<T>>()>& again) {
-  if (Reached<T>(start, sources, gradients).is_plausible(gradients)) return;
-  const Unwatched unwatched;
   const auto all = sources.all();
+  const bool is_constant =
+      std::none_of(all.begin(), all.end(), [](const auto& one) { return one.variable->requires_grad(); });
+  const std::type_info& type = typeid(owner);
+  if (gradients.size() != owner.inputs().size()) return;  // which is an error of its own
+  if (is_constant && known_to_use_ops.contains(&type)) return;
+  if (Reached<T>(start, sources, gradients).is_plausible(owner, gradients)) return;
+  const Unwatched unwatched;
   for (const auto& source : all) {
     if (!source.variable->requires_grad())
       Access<T>::node(*source.variable) = Ref<Node<T>>(new LeafNode<T>(source.variable->shape()));
@@ -107,6 +133,10 @@ void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>&
   const std::uint64_t before = next_order(0);
   const std::vector<Variable<T>> with_graphs = again();
   const Reached<T> reached(before, sources, with_graphs);
+  if (is_constant && reached.is_plausible(owner, with_graphs)) {
+    known_to_use_ops.insert(&type);
+    return;
+  }
   const ScopedValue<bool> off(recording, false);
   for (std::size_t s = 0; s < all.size(); ++s) {
     Variable<T>& source = *all[s].variable;
