@@ -1,142 +1,37 @@
 #include "file.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <string_view>
 #include <system_error>
 
 #include "detail/mapped_memory.hpp"
 #include "detail/retried.hpp"
+#include "detail/temporary_files.hpp"
 #include "error.hpp"
 
 namespace xgrad {
+
+using detail::Descriptor, detail::error_text, detail::folder_of, detail::open_file;
+
 namespace {
-
-std::string error_text(int error) { return std::system_category().message(error); }
-
-int open_file(const std::string& path, int flags, mode_t mode = 0) {
-  return detail::retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
-}
-
-int try_to_lock(int file) {
-  return detail::retried([&] { return ::flock(file, LOCK_EX | LOCK_NB); });
-}
-
-int flush_to_disk(int file) {
-  return detail::retried([&] { return ::fsync(file); });
-}
 
 [[noreturn]] void fail_to_read(const std::string& path, int error) {
   detail::fail<FileError>(path, ": cannot be read: ", error_text(error));
 }
-
-/// An open file or folder.
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : number_(open_file(path, flags)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// The file that `path` leads to through symbolic links, or `path` itself if there is none.
 std::string without_links(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
   return error || path.empty() ? path : target.string();  // for "" libc++ finds the current folder
-}
-
-std::string folder_of(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
-// Temporary files are named .xgrad-BOOT-PID-NUMBER. Their writers hold a lock (flock) on them, which the
-// system releases when the process dies, however it dies. NFS shares such locks between machines, but not
-// every network file system does.
-
-constexpr std::string_view temporary_prefix = ".xgrad-";
-constexpr std::size_t boot_digits = 8;
-constexpr std::time_t seconds_per_day = std::time_t{24} * 60 * 60;
-
-/// A name for this start of this machine, the same in all of its containers: 8 hexadecimal digits.
-const std::string& boot_name() {
-  static const std::string name = [] {
-    std::string id;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;  // a random UUID
-    id.resize(boot_digits, '0');
-    return id;
-  }();
-  return name;
-}
-
-/// Whether a file is named as the temporary files are.
-bool is_temporary_name(std::string_view name) {
-  if (!name.starts_with(temporary_prefix)) return false;
-  name.remove_prefix(temporary_prefix.size());
-  constexpr std::string_view digits = "0123456789", hexadecimal = "0123456789abcdef";
-  if (name.find_first_not_of(hexadecimal) != boot_digits || name[boot_digits] != '-') return false;
-  name.remove_prefix(boot_digits + 1);
-  const std::size_t dash = name.find_first_not_of(digits);
-  return dash != 0 && dash != name.npos && name[dash] == '-' && dash + 1 < name.size() &&
-         name.find_first_not_of(digits, dash + 1) == name.npos;
-}
-
-/// Removes a temporary file if its writer is dead. Whenever that is uncertain, the file stays.
-void remove_if_stale(const std::string& path, bool of_this_boot) {
-  const Descriptor file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);  // NFS locks only what can be written
-  struct stat opened, named;
-  if (file.number() < 0 || try_to_lock(file.number()) != 0) return;
-  if (::fstat(file.number(), &opened) != 0 || !S_ISREG(opened.st_mode)) return;
-  // On another machine, or before this one was started again: without shared locks only its age tells.
-  if (!of_this_boot && std::time(nullptr) - opened.st_mtime < seconds_per_day) return;
-  // While it was being opened, its writer may have renamed it, and a new writer may have taken the name.
-  if (::lstat(path.c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
-    return;
-  ::unlink(path.c_str());
-}
-
-/// Removes what killed processes have left in a folder; once for each folder, because programs that save many
-/// files into one should not list it every time.
-void remove_stale_files(const std::string& folder) {
-  static std::mutex mutex;
-  static std::set<std::string> done;
-  {
-    std::error_code error;
-    const std::lock_guard lock(mutex);
-    if (!done.insert(std::filesystem::absolute(folder, error).string()).second) return;
-  }
-  struct Close {
-    void operator()(DIR* listing) const { ::closedir(listing); }
-  };
-  const std::unique_ptr<DIR, Close> listing(detail::retried([&] { return ::opendir(folder.c_str()); }));
-  if (!listing) return;
-  while (const dirent* const entry = ::readdir(listing.get())) {
-    const std::string name = entry->d_name;
-    if (!is_temporary_name(name)) continue;
-    const bool of_this_boot = name.compare(temporary_prefix.size(), boot_digits, boot_name()) == 0;
-    remove_if_stale((std::filesystem::path(folder) / name).string(), of_this_boot);
-  }
 }
 
 }  // namespace
@@ -222,8 +117,12 @@ void MappedFile::throw_if_changed() const {
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {
   const std::optional<mode_t> replaced = replaced_mode();
-  remove_stale_files(folder_of(target_));
-  open_temporary();
+  const std::string folder = folder_of(target_);
+  detail::remove_stale_files(folder);
+  detail::Temporary temporary = detail::new_temporary_file(folder);
+  if (temporary.descriptor < 0) fail(errno);
+  temporary_ = std::move(temporary.path);
+  descriptor_ = temporary.descriptor;
   if (replaced) ::fchmod(descriptor_, *replaced);  // as far as it is allowed
 }
 
@@ -236,25 +135,6 @@ std::optional<mode_t> AtomicFile::replaced_mode() const {
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
   return replaces ? std::optional<mode_t>(status.st_mode & 07777) : std::nullopt;
-}
-
-void AtomicFile::open_temporary() {
-  static std::atomic<unsigned> count = 0;
-  const std::string first_part =
-      std::string(temporary_prefix) + boot_name() + "-" + std::to_string(::getpid());
-  for (;;) {
-    temporary_ =
-        (std::filesystem::path(folder_of(target_)) / (first_part + "-" + std::to_string(count++))).string();
-    descriptor_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (descriptor_ < 0 && errno == EEXIST) continue;
-    if (descriptor_ < 0) fail(errno);
-    // Another process may have found it before it was locked, and may be removing it. A file system without
-    // locks is no reason not to save.
-    struct stat status;
-    const bool taken = try_to_lock(descriptor_) != 0 && errno == EWOULDBLOCK;
-    if (!taken && ::lstat(temporary_.c_str(), &status) == 0) return;
-    ::close(descriptor_);
-  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -292,13 +172,11 @@ void AtomicFile::commit_as(const std::string& path) {
 }
 
 void AtomicFile::commit() {
-  if (flush_to_disk(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  if (detail::flush_to_disk(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0)
+    fail(errno);
   ::close(descriptor_);
   descriptor_ = -1;
-  const Descriptor folder(folder_of(target_), O_RDONLY | O_DIRECTORY);
-  // The file is in place. Not every file system can flush a folder, and not every folder can be opened, so
-  // only a failing disk is an error.
-  if (folder.number() >= 0 && flush_to_disk(folder.number()) != 0 && errno == EIO) fail(errno);
+  if (!detail::flush_folder(folder_of(target_))) fail(errno);
 }
 
 void AtomicFile::fail(int error) const {
@@ -321,7 +199,7 @@ FileLock::FileLock(const std::string& path) {
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = open_file(lock_path_, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) detail::fail<FileError>(path, ": cannot be locked: ", error_text(errno));
-    if (try_to_lock(descriptor_) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
+    if (detail::try_to_lock(descriptor_) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
     if (::fstat(descriptor_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_size != 0)
       refuse("cannot be locked: " + lock_path_ + " is not a lock");
     // Its last holder may have removed it between the two calls.

@@ -88,7 +88,6 @@ class AtomicFile {
  private:
   /// The permissions of the file that this one replaces. Throws FileError for one that cannot be replaced.
   std::optional<mode_t> replaced_mode() const;
-  void open_temporary();
   [[noreturn]] void fail(int error) const;
 
   std::string path_, target_, temporary_;

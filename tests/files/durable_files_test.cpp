@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/file.hpp>
+#include <xgrad/base/folder.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/models/linear.hpp>
 #include <xgrad/train/detail/metrics_log.hpp>
@@ -42,6 +43,9 @@ struct Watch {
   bool interrupts = false;               ///< every second call fails with EINTR, from the first on
   std::size_t interruptions = 0;         ///< those that have been
   std::optional<std::size_t> size = {};  ///< bytes of a file that the disk takes
+  /// The call that fails with EIO, of all from 0 on.
+  std::optional<std::size_t> failing = {};
+  std::size_t count = 0;
 };
 
 Watch* watch = nullptr;  // the tests of this program have one thread each
@@ -51,7 +55,15 @@ int failed(int error) {
   return -1;
 }
 
+/// Whether this is the call that fails.
+bool fails() {
+  const bool is_chosen = watch != nullptr && watch->count++ == watch->failing;
+  if (is_chosen) errno = EIO;
+  return is_chosen;
+}
+
 bool interrupted() {
+  if (fails()) return true;
   static bool last = false;
   last = watch != nullptr && watch->interrupts && !last;
   if (last) {
@@ -103,7 +115,23 @@ extern "C" int fsync(int file) {
   return static_cast<int>(syscall(SYS_fsync, file));
 }
 
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  if (fails()) return -1;
+  return mkdirat(AT_FDCWD, path, mode);
+}
+
+extern "C" int rmdir(const char* path) noexcept {
+  if (fails()) return -1;
+  return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+extern "C" int unlink(const char* path) noexcept {
+  if (fails()) return -1;
+  return unlinkat(AT_FDCWD, path, 0);
+}
+
 extern "C" int rename(const char* from, const char* to) noexcept {
+  if (fails()) return -1;
   if (watch != nullptr) {
     watch->calls.push_back(std::string("rename to ") + to);
     if (watch->error_of_rename != 0) return failed(watch->error_of_rename);
@@ -313,6 +341,102 @@ TEST_F(FailingDisk, AFileGoesOnBehindWhatWasCut) {
   EXPECT_EQ(std::filesystem::status(other).permissions(), std::filesystem::perms(0640));
   EXPECT_EQ(read_bytes(path_), "old");
   EXPECT_EQ(folder_.file_count(), 2u);
+}
+
+// ---- folders ----
+
+class DurableFolder : public testing::Test {
+ protected:
+  DurableFolder() { write(path_, "old"); }
+
+  static void write(const std::string& folder, const std::string& text) {
+    xgrad::detail::make_folder(folder + "/part");
+    for (const char* name : {"/config.json", "/model", "/part/model"}) {
+      xgrad::AtomicFile file(folder + name);
+      file.write(std::as_bytes(std::span(text)));
+      file.commit();
+    }
+  }
+
+  void save() const {
+    xgrad::write_folder(path_, [](const std::string& other) { write(other, "new"); });
+  }
+
+  /// What all files are; "mixed" where they differ.
+  std::string content() const {
+    std::string found;
+    for (const char* name : {"/config.json", "/model", "/part/model"}) {
+      const std::string one = read_bytes(path_ + name);
+      if (!found.empty() && found != one) return "mixed";
+      found = one;
+    }
+    return found;
+  }
+
+  std::size_t hidden_count() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_.path("")))
+      count += entry.path().filename().string().starts_with(".xgrad-") ? 1 : 0;
+    return count;
+  }
+
+  const TemporaryFolder temporary_;
+  const std::string path_ = std::filesystem::canonical(temporary_.path("")) / "folder";
+};
+
+TEST_F(DurableFolder, AllFilesAreFlushedThenOneIsRenamedThenAll) {
+  Watch seen;
+  watched(seen, [this] { save(); });
+  struct stat folder, part;
+  ASSERT_EQ(stat(path_.c_str(), &folder) + stat((path_ + "/part").c_str(), &part), 0);
+  const std::string flush_folder = "fsync folder " + std::to_string(folder.st_ino);
+  const std::vector<std::string> expected{"rename to " + path_ + "/.xgrad-complete",
+                                          flush_folder,
+                                          "rename to " + path_ + "/model",
+                                          "rename to " + path_ + "/part/model",
+                                          "fsync folder " + std::to_string(part.st_ino),
+                                          "rename to " + path_ + "/config.json",
+                                          flush_folder};
+  ASSERT_GT(seen.calls.size(), expected.size());
+  const auto commit = seen.calls.end() - static_cast<std::ptrdiff_t>(expected.size());
+  EXPECT_EQ(std::vector<std::string>(commit, seen.calls.end()), expected);
+  EXPECT_EQ(std::count(seen.calls.begin(), commit, "fsync 3 bytes"), 6) << "by AtomicFile and for all files";
+  EXPECT_TRUE((commit - 1)->starts_with("fsync folder ")) << "the new one";
+  EXPECT_EQ(content(), "new");
+  EXPECT_EQ(hidden_count(), 0u);
+}
+
+TEST_F(DurableFolder, WhicheverCallFailsTheFilesAreOldOrNew) {
+  std::size_t failures = 0, completed = 0;
+  for (std::size_t call = 0;; ++call) {
+    write(path_, "old");
+    Watch what{.failing = call};
+    const std::string error = message_of<FileError>([&] { watched(what, [this] { save(); }); });
+    if (what.count <= call) break;
+    if (error == "no exception") {  // such as a folder that cannot be opened to be flushed
+      EXPECT_EQ(content(), "new") << call;
+      continue;
+    }
+    ++failures;
+    EXPECT_TRUE(error.starts_with(path_)) << error;
+    const bool is_complete = std::filesystem::exists(path_ + "/.xgrad-complete");
+    completed += is_complete ? 1 : 0;
+    EXPECT_EQ(hidden_count(), is_complete ? 1u : 0u) << call << ": " << error;
+    xgrad::complete_folder(path_);
+    EXPECT_EQ(content(), is_complete ? "new" : "old") << call << ": " << error;
+    save();
+    EXPECT_EQ(content(), "new") << call;
+    EXPECT_EQ(hidden_count(), 0u) << call;
+  }
+  EXPECT_GT(failures, 20u);
+  EXPECT_GT(completed, 3u);
+}
+
+TEST_F(DurableFolder, ASignalInterruptsNoFolder) {
+  Watch what{.longest_write = 2, .interrupts = true};
+  watched(what, [this] { save(); });
+  EXPECT_EQ(content(), "new");
+  EXPECT_GT(what.interruptions, 10u);
 }
 
 }  // namespace
