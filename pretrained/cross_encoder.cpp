@@ -4,6 +4,7 @@
 
 #include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
+#include "../base/folder.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "batch.hpp"
@@ -69,6 +70,7 @@ CrossEncoder<T>::CrossEncoder(SequenceClassifier<T> classifier, Tokenizer tokeni
 
 template <class T>
 CrossEncoder<T> CrossEncoder<T>::from_folder(const std::string& folder, const LoadOptions& options) {
+  complete_folder(folder);
   check_modules(folder);
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   auto classifier = SequenceClassifier<T>::from_folder(folder, options);
@@ -85,9 +87,12 @@ template <class T>
 void CrossEncoder<T>::save(const std::string& folder) const {
   tokenizer_.check_save(folder);
   files_->check(folder);
-  detail::save_with_modules(classifier_, folder);
-  tokenizer_.save(folder);
-  files_->write(folder);
+  detail::refuse_other_weights(folder);
+  write_folder(folder, [&](const std::string& other) {
+    detail::save_with_modules(classifier_, other);
+    tokenizer_.save(other);
+    files_->write(other);
+  });
 }
 
 template <class T>

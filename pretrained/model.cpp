@@ -8,7 +8,7 @@
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/folder_names.hpp"
 #include "../base/detail/tell.hpp"
-#include "../base/file.hpp"
+#include "../base/folder.hpp"
 #include "../files/gguf.hpp"
 #include "../files/safetensors.hpp"
 #include "../ops/product/matmul_precision.hpp"
@@ -116,6 +116,7 @@ std::vector<std::string> other_weights(const std::string& folder) {
   std::vector<std::string> names{"model.safetensors.index.json", "pytorch_model.bin",
                                  "pytorch_model.bin.index.json", "adapter_config.json",
                                  "adapter_model.safetensors",    "adapter_model.bin"};
+  complete_folder(folder);
   std::error_code error;
   for (const std::string& name : xgrad::detail::names_in(folder, error)) {
     if ((name.starts_with("model-") && name.ends_with(".safetensors")) ||
@@ -142,7 +143,6 @@ void save_folder(const Model<T>& model, const std::string& folder) {
 
 template <class T>
 void detail::save_with_modules(const Model<T>& model, const std::string& folder) {
-  refuse_other_weights(folder);
   const bool is_double = std::is_same_v<T, double>;
   const detail::FamilyInfo& family = detail::info_of(model.config().model_type);
   const StateDict<T> state = detail::as_stored(family.stored_as, family.prefix, float_state(model));
@@ -163,11 +163,10 @@ void detail::refuse_other_weights(const std::string& folder) {
 
 void detail::write_model(const std::string& folder, const std::string& text,
                          std::vector<TensorView> tensors) {
-  xgrad::detail::make_folder(folder);
-  AtomicFile config(folder + "/config.json");  // written before the weights, so that both are new or old
-  config.write(std::as_bytes(std::span(text)));
-  write_safetensors(std::move(tensors), folder + "/model.safetensors", {{"format", "pt"}});
-  config.commit();
+  write_folder(folder, [&](const std::string& other) {
+    xgrad::detail::write_file(other + "/config.json", text);
+    write_safetensors(std::move(tensors), other + "/model.safetensors", {{"format", "pt"}});
+  });
 }
 
 template <class C>

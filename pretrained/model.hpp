@@ -83,7 +83,7 @@ class Model : public Module<T> {
 /// names stay. Weights of 8-bit integers are I8, with a weight_scale beside each, and a quantization_config
 /// of the format "int-quantized" in config.json, which transformers opens with compressed-tensors. Saving an
 /// unchanged model loaded from such a folder gives the same bytes. Throws FileError, also as check_save()
-/// does; if it fails, the folder's model is still there.
+/// does. Both files are replaced or none, as by write_folder().
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder);
 
@@ -94,7 +94,7 @@ void check_save(const std::string& folder);
 
 namespace detail {
 
-/// save_folder for a folder that gets a modules.json, too.
+/// save_folder without check_save().
 template <class T>
 void save_with_modules(const Model<T>& model, const std::string& folder);
 
@@ -125,7 +125,7 @@ M fresh(const C& config) {
   return std::move(*model);
 }
 
-/// Writes config.json and model.safetensors, so that both are new or old if it fails.
+/// Writes config.json and model.safetensors as write_folder() does.
 void write_model(const std::string& folder, const std::string& config, std::vector<TensorView> tensors);
 
 /// Throws FileError for files of weights that would stay in the folder beside those of write_model.

@@ -5,6 +5,7 @@
 #include "../base/detail/folder_files.hpp"
 #include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
+#include "../base/folder.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../ops/index/indexing.hpp"
 #include "batch.hpp"
@@ -60,10 +61,13 @@ template <class T>
 void SentenceEmbedder<T>::save(const std::string& folder) const {
   tokenizer_.check_save(folder);
   files_->check(folder);
-  detail::save_with_modules(encoder_, folder);
-  tokenizer_.save(folder);
-  files_->write(folder);
-  modules_->save(folder, encoder_.config().hidden_size);
+  detail::refuse_other_weights(folder);
+  write_folder(folder, [&](const std::string& other) {
+    detail::save_with_modules(encoder_, other);
+    tokenizer_.save(other);
+    files_->write(other);
+    modules_->save(other, encoder_.config().hidden_size);
+  });
 }
 
 template <class T>

@@ -12,7 +12,7 @@
 #include "../base/detail/json_text.hpp"
 #include "../base/detail/json_tree.hpp"
 #include "../base/error.hpp"
-#include "../base/file.hpp"
+#include "../base/folder.hpp"
 #include "detail/files/model_folder.hpp"
 #include "detail/splits/byte_alphabet.hpp"
 #include "detail/unicode/unicode.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 namespace unicode = detail::unicode;
 using ordered_json = xgrad::detail::OrderedJsonTree;
-using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::make_folder, xgrad::detail::write_file;
+using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::write_file;
 
 constexpr std::array<const char*, 5> special_tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 constexpr const char* unknown = "[UNK]";
@@ -208,14 +208,18 @@ ordered_json tokenizer_config(const ByteLevelBpeFileOptions& options) {
   return config;
 }
 
-/// Refuses other files of a tokenizer than these, and makes the folder.
-void prepare_folder(const std::string& folder, std::initializer_list<std::string_view> written) {
+using NamedTexts = std::initializer_list<std::pair<const char*, std::string>>;
+
+/// Writes the files of a tokenizer into a folder that has no others of one.
+void write_texts(const std::string& folder, const NamedTexts& files) {
   std::vector<std::string> others = detail::tokenizer_files();
   std::erase_if(others, [&](const std::string& name) {
-    return std::ranges::find(written, std::string_view(name)) != written.end();
+    return std::ranges::any_of(files, [&](const auto& file) { return name == file.first; });
   });
   xgrad::detail::refuse_leftovers(folder, others);
-  make_folder(folder);
+  write_folder(folder, [&](const std::string& other) {
+    for (const auto& [name, text] : files) write_file(xgrad::detail::join({other, "/", name}), text);
+  });
 }
 
 }  // namespace
@@ -223,20 +227,18 @@ void prepare_folder(const std::string& folder, std::initializer_list<std::string
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options) {
   check(vocabulary);
-  prepare_folder(folder, {"vocab.txt", "tokenizer_config.json", "tokenizer.json"});
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';
-  write_file(folder + "/vocab.txt", lines);
-  write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
-  write_file(folder + "/tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
+  write_texts(folder, {{"vocab.txt", lines},
+                       {"tokenizer_config.json", tokenizer_config(options).dump(2) + '\n'},
+                       {"tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n'}});
 }
 
 void write_byte_level_bpe(const std::string& folder, const ByteLevelBpe& trained,
                           const ByteLevelBpeFileOptions& options) {
   check(trained, options);
-  prepare_folder(folder, {"tokenizer_config.json", "tokenizer.json"});
-  write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
-  write_file(folder + "/tokenizer.json", tokenizer(trained, options).dump(2) + '\n');
+  write_texts(folder, {{"tokenizer_config.json", tokenizer_config(options).dump(2) + '\n'},
+                       {"tokenizer.json", tokenizer(trained, options).dump(2) + '\n'}});
 }
 
 }  // namespace xgrad::tokenizers

@@ -4,6 +4,7 @@
 
 #include "../error.hpp"
 #include "../file.hpp"
+#include "../folder.hpp"
 
 namespace xgrad::detail {
 
@@ -29,14 +30,17 @@ void CopiedFiles::check(const std::string& folder) const { refuse_leftovers(fold
 
 void CopiedFiles::write(const std::string& folder) const {
   check(folder);
-  for (const auto& [name, content] : files_) {
-    const std::string path = join({folder, "/", name});
-    make_folder(std::filesystem::path(path).parent_path().string());
-    write_file(path, content);
-  }
+  write_folder(folder, [&](const std::string& other) {
+    for (const auto& [name, content] : files_) {
+      const std::string path = join({other, "/", name});
+      make_folder(std::filesystem::path(path).parent_path().string());
+      write_file(path, content);
+    }
+  });
 }
 
 void refuse_leftovers(const std::string& folder, std::span<const std::string> names) {
+  complete_folder(folder);
   for (const std::string& name : names) {
     const std::string path = join({folder, "/", name});
     if (exists(path))

@@ -23,7 +23,7 @@ class CopiedFiles {
   /// Files with these names and texts, without the others among `names`.
   CopiedFiles(const std::map<std::string, std::string>& texts, std::span<const std::string> names);
 
-  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError, also as check() does.
+  /// Writes them as write_folder() does. Throws FileError, also as check() does.
   void write(const std::string& folder) const;
 
   /// Throws FileError if the folder holds one of `names` that is not among the files: it would stay, and be

@@ -5,6 +5,7 @@
 #include "../../../base/detail/folder_files.hpp"
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/error.hpp"
+#include "../../../base/folder.hpp"
 #include "json.hpp"
 
 namespace xgrad::tokenizers::detail {
@@ -29,6 +30,7 @@ void check_folder(const std::string& folder) {
         ": must be a folder with config.json, model.safetensors and the files of a "
         "tokenizer, got a file; save one from Python with "
         "model.save_pretrained(folder) and tokenizer.save_pretrained(folder)");
+  complete_folder(folder);
   const std::string adapter = folder + "/adapter_config.json";
   if (!xgrad::detail::exists(adapter)) return;
   const auto base = Json::read(adapter).find("base_model_name_or_path");
