@@ -20,10 +20,9 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// The regular files whose names are `wanted`, unless both folders are one.
+/// The regular files whose names are `wanted`.
 void copy_files(const fs::path& from, const fs::path& to,
                 const std::function<bool(const fs::path& name)>& wanted) {
-  if (fs::exists(to) && fs::equivalent(from, to)) return;
   fs::create_directories(to);
   for (const std::string& name : names_in(from)) {
     if (!fs::is_regular_file(from / name) || !wanted(name)) continue;

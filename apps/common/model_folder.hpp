@@ -7,7 +7,7 @@
 namespace apps {
 
 /// Copies the files beside the weights of a pretrained model: configuration, tokenizer, prompts; not those
-/// that `except` names. A folder is not copied into itself. Throws FileError.
+/// that `except` names. Throws FileError.
 void copy_model_texts(const std::string& from, const std::string& to,
                       std::initializer_list<std::string_view> except = {});
 

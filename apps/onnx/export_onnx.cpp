@@ -5,7 +5,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
+#include <xgrad/base/folder.hpp>
 #include <xgrad/pretrained/find_model.hpp>
 
 #include "../common/command_line.hpp"
@@ -17,13 +19,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Copies what a folder has beside its weights, with the modules of a sentence encoder, and returns the path
-/// of the model in the other.
-std::string prepare_folder(const std::string& from, const std::string& to) {
-  fs::create_directories(fs::path(to) / "onnx");
-  apps::copy_model_texts(from, to);
-  apps::copy_module_folders(from, to);
-  return (fs::path(to) / "onnx" / "model.onnx").string();
+/// Writes a folder with onnx/model.onnx and, unless it is the model's own, with what that has beside its
+/// weights and with the modules of a sentence encoder.
+void write(const apps::ExportedModel& exported, const std::string& model, const std::string& out,
+           std::int64_t opset) {
+  std::error_code error;
+  const bool is_same = fs::equivalent(model, out, error);
+  xgrad::write_folder(out, [&](const std::string& folder) {
+    fs::create_directories(fs::path(folder) / "onnx");
+    exported.save(folder + "/onnx/model.onnx", opset);
+    if (is_same) return;
+    apps::copy_model_texts(model, folder);
+    apps::copy_module_folders(model, folder);
+  });
 }
 
 int run_command(int argc, char** argv) {
@@ -47,7 +55,11 @@ int run_command(int argc, char** argv) {
   const bool is_file = out.ends_with(".onnx");
   if (!is_file && !fs::is_directory(model)) throw std::runtime_error(out + ": the file must end with .onnx");
   const apps::ExportedModel exported = apps::exported_model(model);
-  exported.save(is_file ? out : prepare_folder(model, out), static_cast<std::int64_t>(opset));
+  if (is_file) {
+    exported.save(out, static_cast<std::int64_t>(opset));
+  } else {
+    write(exported, model, out, static_cast<std::int64_t>(opset));
+  }
   return 0;
 }
 

@@ -21,7 +21,6 @@
 #include "../corpora/labelled_texts.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
-#include "common/held_files.hpp"
 #include "common/recipe.hpp"
 #include "common/words.hpp"
 
@@ -237,9 +236,9 @@ std::vector<Example> examples_of(const Reader& reader, const std::vector<Labelle
 }
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
-  HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
-  model.visit([&](const auto& m) { save_folder(m, folder); });
-  files.commit();
+  model.visit([&](const auto& m) {
+    save_with_tokenizer([&](const std::string& other) { save_folder(m, other); }, tokenizer, folder);
+  });
 }
 
 /// A text in the report.

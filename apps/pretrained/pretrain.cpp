@@ -15,7 +15,6 @@
 #include "../corpora/plain_text.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
-#include "common/held_files.hpp"
 #include "common/masked_pieces.hpp"
 #include "common/recipe.hpp"
 
@@ -193,9 +192,7 @@ class Evaluations {
 };
 
 void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
-  HeldFiles files(folder, [&](const std::string& held) { tokenizer.save(held); });
-  save_folder(model, folder);
-  files.commit();
+  save_with_tokenizer([&](const std::string& other) { save_folder(model, other); }, tokenizer, folder);
 }
 
 /// Shows a piece of text in the report, and guesses for what is hidden in it.

@@ -2,6 +2,7 @@
 #include <string>
 #include <type_traits>
 
+#include <xgrad/base/folder.hpp>
 #include <xgrad/pretrained.hpp>
 
 #include "../common/command_line.hpp"
@@ -20,8 +21,12 @@ void write(const std::string& folder, const std::string& out) {
   if constexpr (std::is_same_v<M, SentenceEmbedder<float>>) {
     M::from_folder(folder, rounded()).save(out);
   } else {
-    save_folder(M::from_folder(folder, rounded()), out);
-    apps::copy_model_texts(folder, out, {"config.json"});
+    const M model = M::from_folder(folder, rounded());
+    check_save(out);
+    xgrad::write_folder(out, [&](const std::string& other) {
+      save_folder(model, other);
+      apps::copy_model_texts(folder, other, {"config.json"});
+    });
   }
 }
 

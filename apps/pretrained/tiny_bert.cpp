@@ -12,7 +12,6 @@
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "../corpora/plain_text.hpp"
-#include "common/held_files.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
@@ -52,13 +51,12 @@ int run(const TinyBertOptions& options) {
 
   xgrad::manual_seed(options.seed);
   const pretrained::MaskedLM<float> model(config_of(options, vocabulary.size()));
-  HeldFiles tokenizer(options.folder, [&](const std::string& folder) {
+  xgrad::write_folder(options.folder, [&](const std::string& folder) {
     tokenizers::write_word_piece(folder, vocabulary,
                                  {.lowercase = !options.cased, .max_length = options.max_length});
     tokenizers::Tokenizer::from_folder(folder).check_save(options.folder);  // refuses other tokenizers' files
+    save_folder(model, folder);
   });
-  save_folder(model, options.folder);
-  tokenizer.commit();
   std::printf("%zu tokens from %zu texts in %.1f s, %zu parameters\n", vocabulary.size(), texts.size(),
               seconds.count(), model.parameter_count());
   return 0;

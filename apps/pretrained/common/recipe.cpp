@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include <xgrad/base/folder.hpp>
 #include <xgrad/pretrained/fine_tuning.hpp>
 #include <xgrad/pretrained/model.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
@@ -30,6 +31,16 @@ void check_save(const xgrad::tokenizers::Tokenizer& tokenizer, const std::string
   xgrad::pretrained::check_save(folder);
   tokenizer.check_save(folder);
   check_writable_folder(folder);
+}
+
+void save_with_tokenizer(const std::function<void(const std::string&)>& save_model,
+                         const xgrad::tokenizers::Tokenizer& tokenizer, const std::string& folder) {
+  xgrad::pretrained::check_save(folder);
+  tokenizer.check_save(folder);
+  xgrad::write_folder(folder, [&](const std::string& other) {
+    save_model(other);
+    tokenizer.save(other);
+  });
 }
 
 std::function<void(const std::string&)> note_of(const RunOptions& options) {

@@ -26,6 +26,11 @@ std::vector<std::string> tokens_of(const xgrad::tokenizers::Tokenizer& tokenizer
 /// exist; to be called before a long training.
 void check_save(const xgrad::tokenizers::Tokenizer& tokenizer, const std::string& folder);
 
+/// Saves a model, by save_model(other folder), and its tokenizer in a folder, both or none. Throws
+/// xgrad::FileError.
+void save_with_tokenizer(const std::function<void(const std::string&)>& save_model,
+                         const xgrad::tokenizers::Tokenizer& tokenizer, const std::string& folder);
+
 /// Prints what loading a folder has to tell, on rank 0.
 std::function<void(const std::string&)> note_of(const RunOptions& options);
 
