@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/detail/json_text.hpp"
 #include "../base/file.hpp"
+#include "../base/folder.hpp"
 #include "../base/random.hpp"
 #include "../graph/grad_mode.hpp"
 #include "detail/exporter.hpp"
@@ -156,15 +158,18 @@ void save(const Module<T>& model, const std::string& path, const std::vector<Inp
   std::vector<std::byte> bytes = graph.file();
   check(path, bytes, forward, examples<T>(inputs, named, 2));
   AtomicFile file(path);
-  if (bytes.size() > options.largest_file) {
-    AtomicFile data(path + "_data");
-    bytes = graph.file(std::filesystem::path(path + "_data").filename().string(), data);
-    file.write(bytes);  // before either appears, so that a full disk leaves both as they were
-    data.commit();
-  } else {
+  if (bytes.size() <= options.largest_file) {
     file.write(bytes);
+    return file.commit();
   }
-  file.commit();
+  const std::string name = std::filesystem::path(path).filename().string();
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  write_folder(folder.empty() ? "." : folder, [&](const std::string& other) {
+    const std::string model = xgrad::detail::join({other, "/", name});
+    AtomicFile data(model + "_data");
+    xgrad::detail::write_file(model, graph.file(name + "_data", data));
+    data.commit();
+  });
 }
 
 template void save(const Module<float>&, const std::string&, const std::vector<Input>&, const Forward<float>&,

@@ -10,6 +10,7 @@
 #include "../../base/detail/json_text.hpp"
 #include "../../base/detail/protobuf.hpp"
 #include "../../base/error.hpp"
+#include "../../base/folder.hpp"
 #include "operators.hpp"
 
 namespace xgrad::onnx::detail {
@@ -106,6 +107,7 @@ class ModelReader {
  public:
   explicit ModelReader(const std::string& path, TensorData data = TensorData::bytes)
       : path_(path), data_(data) {
+    complete_folder(std::filesystem::path(path).parent_path().string());
     model_.files.push_back(std::make_shared<const MappedFile>(path));
     bytes_ = model_.files.front()->bytes();
   }
