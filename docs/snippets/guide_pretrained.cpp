@@ -108,8 +108,10 @@ void training(const std::string& folder) {
   model.eval();
   std::cout << (model.loss(batch, labels).item() < 0.1F ? "learned" : "not learned") << '\n';
 
-  save_folder(model, "classifier");
-  tokenizer.save("classifier");
+  xgrad::write_folder("classifier", [&](const std::string& other) {  // both or none
+    save_folder(model, other);
+    tokenizer.save(other);
+  });
   // [training]
 }
 

@@ -1,4 +1,4 @@
-// Kills a process that saves checkpoints, and saves to full disks: the last file must always load whole
+// Kills a process that saves checkpoints and folders, and saves to full disks: the last must load whole
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -58,6 +58,32 @@ class Run {
   xgrad::Linear<float> model_{160, 160};
 };
 
+/// The same in two files of a folder.
+class FolderRun {
+ public:
+  explicit FolderRun(const fs::path& folder) : folder_((folder / "run").string()) {}
+
+  void save(std::size_t step) const {
+    xgrad::write_folder(folder_, [&](const std::string& other) {
+      for (const char* name : names_)
+        xgrad::save_npy(xgrad::Array<double>(xgrad::Shape{1000}, static_cast<double>(step)), other + name);
+    });
+  }
+
+  std::size_t load() const {
+    xgrad::complete_folder(folder_);
+    const double step = xgrad::load_npy<double>(folder_ + names_[0])(0);
+    for (const char* name : names_)
+      for (const double number : xgrad::load_npy<double>(folder_ + name))
+        if (number != step) fail("a folder is mixed from several steps");
+    return static_cast<std::size_t>(step);
+  }
+
+ private:
+  static constexpr const char* names_[] = {"/config.json", "/model.npy"};
+  std::string folder_;
+};
+
 /// Runs the body in a child process, which says how it ended by its exit code or the signal.
 template <class Body>
 pid_t start(const Body& body) {
@@ -93,8 +119,9 @@ bool save_fails(const Run& run, std::size_t step) {
   }
 }
 
-/// Kills a child that saves one checkpoint after the other, each time at another moment.
-void kill_savers(const fs::path& folder, std::size_t count, std::mt19937_64& random) {
+/// Kills a child that saves one step after the other, each time at another moment.
+template <class Run>
+void kill_savers(const fs::path& folder, const char* what, std::size_t count, std::mt19937_64& random) {
   const Run run(folder);
   run.save(0);
   std::size_t step = 0, last = 0;
@@ -120,13 +147,13 @@ void kill_savers(const fs::path& folder, std::size_t count, std::mt19937_64& ran
     ::close(ends[0]);
     const std::size_t found = run.load();
     if (found != step + reported && found != step + reported + 1)
-      fail("after " + std::to_string(step + reported) + " saves the file is of step " +
+      fail("after " + std::to_string(step + reported) + " saves the " + what + " is of step " +
            std::to_string(found));
     last += found == step + reported ? 1 : 0;
     step = found;
   }
-  std::cout << "killed " << count << " times in " << step << " saves; the file was whole each time, " << last
-            << " times the last one that was reported, else the next\n";
+  std::cout << "killed " << count << " times in " << step << " saves; the " << what
+            << " was whole each time, " << last << " times the last one that was reported, else the next\n";
 }
 
 /// Saves in a child that may write no more than so many bytes to a file.
@@ -202,7 +229,8 @@ int main(int argc, char** argv) {
   std::size_t count = 100;
   std::uint64_t seed = 1;
   apps::CommandLine app(
-      "Kills a process that saves checkpoints, and saves to full disks: the last file must load whole.");
+      "Kills a process that saves checkpoints and folders, and saves to full disks: the last one must load "
+      "whole.");
   app.add_option("N", count, "How many times of each")->check(apps::in_range<std::size_t>(1, 1000000));
   app.add_option("--seed", seed, "Seed of the moments and the sizes");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
@@ -210,8 +238,10 @@ int main(int argc, char** argv) {
     std::string folder = (fs::temp_directory_path() / "xgrad_kill_saves_XXXXXX").string();
     check(::mkdtemp(folder.data()) != nullptr, folder);
     std::mt19937_64 random(seed);
-    for (const char* part : {"killed", "limited"}) fs::create_directory(fs::path(folder) / part);
-    kill_savers(fs::path(folder) / "killed", count, random);
+    for (const char* part : {"killed", "killed_folder", "limited"})
+      fs::create_directory(fs::path(folder) / part);
+    kill_savers<Run>(fs::path(folder) / "killed", "file", count, random);
+    kill_savers<FolderRun>(fs::path(folder) / "killed_folder", "folder", count, random);
     limit_files(fs::path(folder) / "limited", count, random);
     fill_disks(folder, count, seed);
     fs::remove_all(folder);
