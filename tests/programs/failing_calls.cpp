@@ -405,7 +405,8 @@ class ProgramTrial {
       const auto found = files.find(name);
       return found == files.end() ? std::optional<std::string>() : found->second;
     };
-    for (const auto& [name, unused] : all) {
+    for (const auto& entry : all) {
+      const std::string& name = entry.first;
       const auto is = bytes(now, name), was = bytes(before_, name), becomes = bytes(after_, name);
       if (!was && !becomes) {
         const auto begins = [&](const std::string& rescued) { return name.starts_with(rescued); };
