@@ -16,14 +16,26 @@
 namespace xgrad::detail {
 namespace {
 
-/// For each gradient and source, whether the graph of the gradient, above `start`, has the source.
+/// For each gradient and source, whether the graph of the gradient, above `start`, has the source; without
+/// `deep`, whether its last op has it, which is faster to find.
 template <class T>
 class Reached {
  public:
-  Reached(std::uint64_t start, const Sources<T>& sources, std::span<const Variable<T>> gradients)
+  Reached(std::uint64_t start, const Sources<T>& sources, std::span<const Variable<T>> gradients,
+          bool deep = true)
       : sources_(sources.all()), table_(gradients.size() * sources_.size(), 0) {
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (gradients[i].defined()) visit(start, Access<T>::node(gradients[i]), row(i));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined() || !gradients[i].requires_grad()) continue;
+      const Ref<Node<T>>& last = Access<T>::node(gradients[i]);
+      if (deep) {
+        visit(start, last, row(i));
+      } else {
+        mark(*last, row(i));
+        if (last->order > start)
+          for (const Ref<Node<T>>& input : last->inputs())
+            if (input) mark(*input, row(i));
+      }
+    }
   }
 
   bool operator()(std::size_t gradient, std::size_t source) const {
@@ -56,6 +68,11 @@ class Reached {
  private:
   std::uint8_t* row(std::size_t gradient) { return table_.data() + gradient * sources_.size(); }
 
+  void mark(const Node<T>& node, std::uint8_t* row) const {
+    for (std::size_t s = 0; s < sources_.size(); ++s)
+      if (Access<T>::node(*sources_[s].variable).get() == &node) row[s] = 1;
+  }
+
   void visit(std::uint64_t start, const Ref<Node<T>>& from, std::uint8_t* row) {
     NodeSet<T> seen;
     std::vector<const Node<T>*, PoolAllocator<const Node<T>*>> next;
@@ -66,8 +83,7 @@ class Reached {
     while (!next.empty()) {
       const Node<T>& node = *next.back();
       next.pop_back();
-      for (std::size_t s = 0; s < sources_.size(); ++s)
-        if (Access<T>::node(*sources_[s].variable).get() == &node) row[s] = 1;
+      mark(node, row);
       if (node.order <= start) continue;
       for (const Ref<Node<T>>& input : node.inputs()) add(input);
     }
@@ -124,7 +140,8 @@ void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>&
   const std::type_info& type = typeid(owner);
   if (gradients.size() != owner.inputs().size()) return;  // which is an error of its own
   if (is_constant && known_to_use_ops.contains(&type)) return;
-  if (Reached<T>(start, sources, gradients).is_plausible(owner, gradients)) return;
+  for (const bool deep : {false, true})
+    if (Reached<T>(start, sources, gradients, deep).is_plausible(owner, gradients)) return;
   const Unwatched unwatched;
   for (const auto& source : all) {
     if (!source.variable->requires_grad())

@@ -128,9 +128,10 @@ Variable<T> detail::relu_grad(const Variable<T>& dy, const Variable<T>& y) {
 
 template <class T>
 Variable<T> relu(const Variable<T>& x) {
-  return record<T>(
-      ops::relu, map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
-      [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {detail::relu_grad(dy, y)}; });
+  return record<T>(ops::relu, map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
+                   detail::ByOps{[](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> {
+                     return {detail::relu_grad(dy, y)};
+                   }});
 }
 
 template <class T>
