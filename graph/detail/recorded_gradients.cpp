@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../../base/detail/scoped_value.hpp"
 #include "../watch.hpp"
 #include "leaf.hpp"
 #include "node_set.hpp"
@@ -154,7 +153,6 @@ void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>&
     known_to_use_ops.insert(&type);
     return;
   }
-  const ScopedValue<bool> off(recording, false);
   for (std::size_t s = 0; s < all.size(); ++s) {
     Variable<T>& source = *all[s].variable;
     std::vector<std::size_t> unreached;
