@@ -76,7 +76,7 @@ struct KernelBackward {
 
 namespace detail {
 
-/// A backward that computes by ops whenever it is recorded, and is too slow to be called again for a check.
+/// A backward that is known to compute by ops whenever it is recorded: no check calls it again.
 template <class F>
 struct ByOps {
   template <class V, class... S>
