@@ -116,6 +116,12 @@ TEST_F(PrintTest, NanHasNoSign) {
   EXPECT_EQ(to_string(Array<double>{-std::nan(""), 1}), "tensor([nan, 1.], dtype=float64)");
 }
 
+TEST_F(PrintTest, ZerosHaveNoExponent) {
+  xgrad::set_print_options({.sci_mode = true});
+  EXPECT_EQ(to_string(Array<float>{0, 1}), "tensor([0.0000e+00, 1.0000e+00])");
+  EXPECT_EQ(to_string(Array<float>{0, std::nanf("")}), "tensor([0., nan])");  // as PyTorch's
+}
+
 TEST_F(PrintTest, NoEdgeIsNotEmpty) {
   xgrad::set_print_options({.threshold = 1, .edgeitems = 0});
   EXPECT_EQ(to_string(Array<float>{1, 2, 3}), "tensor([...])");
