@@ -345,7 +345,7 @@ int run(FineTuneOptions options) {
               100 * after.accuracy(), after.asked, 100 * baseline);
   note(std::string("the texts ") + (options.test.empty() ? "held out" : "of --test") +
        " chose the weights, those after the epoch with the best score: their share is that of a validation, "
-        "and a test needs other texts");
+       "and a test needs other texts");
   xgrad::detail::JsonTree report = training_run.metrics(log);
   report.update({{"accuracy", after.accuracy()},
                  {"labels", labels},
