@@ -172,11 +172,13 @@ void AtomicFile::commit_as(const std::string& path) {
 }
 
 void AtomicFile::commit() {
+  const std::string folder =
+      folder_of(target_);  // before the file is in its place: then nothing needs memory
   if (detail::flush_to_disk(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0)
     fail(errno);
   ::close(descriptor_);
   descriptor_ = -1;
-  if (!detail::flush_folder(folder_of(target_))) fail(errno);
+  if (!detail::flush_folder(folder)) fail(errno);
 }
 
 void AtomicFile::fail(int error) const {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "detail/folder_names.hpp"
 #include "detail/retried.hpp"
 #include "detail/temporary_files.hpp"
 #include "error.hpp"
@@ -50,10 +51,9 @@ bool is_real_folder(const fs::path& path) {
 /// The files of a folder in the order of their names, but for heads, which are the last ones; none of a
 /// folder that is not there.
 std::vector<fs::path> names_in(const fs::path& folder) {
-  std::vector<fs::path> names;
   std::error_code error;
-  for (fs::directory_iterator file(folder, error), end; !error && file != end; file.increment(error))
-    names.push_back(file->path().filename());
+  const std::vector<std::string> listed = detail::names_in(folder.string(), error);
+  std::vector<fs::path> names(listed.begin(), listed.end());
   if (error && error != std::errc::no_such_file_or_directory)
     fail<FileError>(folder.string(), ": cannot be read: ", error.message());
   std::ranges::sort(names, {}, [](const fs::path& name) { return std::pair(is_head(name), name.string()); });
@@ -160,8 +160,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   ~Staging() {
-    std::error_code error;
-    if (!is_committed_) fs::remove_all(path_, error);
+    if (!is_committed_) detail::remove_folder(path_.c_str());
     ::close(descriptor_);  // and with it the lock
   }
 

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/train/communicator.hpp>
@@ -171,7 +172,7 @@ std::string save_or_rescue(const std::string& path, const std::function<void(con
       std::fprintf(stderr, "%s; the model is saved in %s instead\n", what.c_str(), other.c_str());
       return other;
     } catch (const xgrad::FileError&) {
-      fs::remove_all(folder, error);
+      xgrad::detail::remove_folder(folder.c_str());
     }
   }
   throw xgrad::FileError(what);

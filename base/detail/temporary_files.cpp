@@ -15,6 +15,7 @@
 #include <set>
 #include <system_error>
 
+#include "folder_names.hpp"
 #include "retried.hpp"
 
 namespace xgrad::detail {
@@ -51,8 +52,10 @@ void remove_if_stale(const std::string& path, bool of_this_boot) {
   // While it was being opened, its writer may have renamed it, and a new writer may have taken the name.
   if (::lstat(path.c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
     return;
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
+  if (is_folder)
+    remove_folder(path.c_str());
+  else
+    ::unlink(path.c_str());
 }
 
 /// Makes something with a temporary name: make(path) gives its descriptor, or -1.
