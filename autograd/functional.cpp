@@ -240,11 +240,11 @@ class Rows {
       results.push_back(zeros<T>(shape, name_));
     }
     if (!y.defined() || !y.requires_grad()) return results;
-    check_independence(y, rows);
     std::vector<List<T>> blocks(inputs_.size());
     for (std::size_t first = 0; first < rows; first += copies_) {
       const std::size_t count = std::min(copies_, rows - first);
       List<T> found = gradients(y, inputs_, seed(y.shape(), rows, first, count), options_.create_graph);
+      if (first == 0 && samples() > 1) check_independence(y, rows, found);
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (options_.create_graph) {
           blocks[i].push_back(block(found[i], inputs_[i], count));
@@ -273,25 +273,41 @@ class Rows {
     return expand(one, shape);
   }
 
-  /// Throws ValueError if what f returned for every other copy or sample depends on those between them.
-  void check_independence(const Variable<T>& y, std::size_t rows) const {
-    if (samples() < 2) return;
-    Variable<T> weights = zeros<T>(y.shape(), name_);
-    for (std::size_t unit = 1; unit < samples(); unit += 2) {
-      for (std::size_t row = 0; row < rows; ++row) {  // unequal, so that a sum of derivatives is no 0
-        const double weight = 0.618 * static_cast<double>(unit * rows + row);
-        data(weights)[unit * rows + row] = static_cast<T>(1 + weight - std::floor(weight));
+  /// Throws ValueError if what f returned for one copy or sample depends on another one: with a factor 2^k
+  /// for each, the gradients must have this factor exactly. `found` are those without, if one pass has all
+  /// rows.
+  void check_independence(const Variable<T>& y, std::size_t rows, List<T> found) const {
+    const auto factor = [](std::size_t unit) { return static_cast<T>(1 << unit % 16); };
+    Variable<T> seeds = zeros<T>(y.shape(), name_);
+    const auto seed_all = [&](const auto& number) {
+      for (std::size_t unit = 0; unit < samples(); ++unit) {
+        for (std::size_t row = unit / batch_; row < rows; row += copies_)
+          data(seeds)[unit * rows + row] = number(unit);
       }
+    };
+    if (rows > copies_) {
+      seed_all([](std::size_t) { return T{1}; });
+      found = gradients(y, inputs_, seeds, false);
+      seeds = zeros<T>(y.shape(), name_);
     }
-    for (const Variable<T>& gradient : gradients(y, inputs_, weights, false)) {
-      if (!gradient.defined()) continue;
-      const std::size_t length = gradient.size() / samples();
-      for (std::size_t unit = 0; unit < samples(); unit += 2) {
-        const T* first = data(gradient) + unit * length;
-        if (std::all_of(first, first + length, [](T d) { return d == 0 || std::isnan(d); })) continue;
-        fail<ValueError>(name_, ": with ", options_.rows > 0 ? "rows" : "batched",
-                         ", f must map each index of the leading axes of ", inputs_[0].shape(),
-                         " independently, but the results of others depend on that of position ", unit);
+    seed_all(factor);
+    const List<T> scaled = gradients(y, inputs_, seeds, false);
+    for (std::size_t i = 0; i < scaled.size(); ++i) {
+      if (!scaled[i].defined() || !found[i].defined()) continue;
+      const std::size_t length = scaled[i].size() / samples();
+      for (std::size_t unit = 0; unit < samples(); ++unit) {
+        const T* const plain = data(found[i]) + unit * length;
+        const T* const multiplied = data(scaled[i]) + unit * length;
+        T largest = 0;
+        for (std::size_t at = 0; at < length; ++at)
+          if (std::isfinite(plain[at])) largest = std::max(largest, std::abs(plain[at]));
+        for (std::size_t at = 0; at < length; ++at) {
+          const T difference = multiplied[at] / factor(unit) - plain[at];
+          if (!std::isfinite(difference) || std::abs(difference) <= tolerance * largest) continue;
+          fail<ValueError>(name_, ": with ", options_.rows > 0 ? "rows" : "batched",
+                           ", f must map each index of the leading axes of ", inputs_[0].shape(),
+                           " independently, but the results of others depend on that of position ", unit);
+        }
       }
     }
   }
@@ -325,6 +341,9 @@ class Rows {
         reshape(found.defined() ? found : zeros<T>(input.shape(), name_), {copies, batch, length});
     return transpose(narrow(all, 0, 0, static_cast<std::ptrdiff_t>(count)), 0, 1);
   }
+
+  /// Of the largest gradient: what a factor of a power of two does not change is exact.
+  static constexpr T tolerance = static_cast<T>(1e-5);
 
   const char* name_;
   JacobianOptions options_;

@@ -39,7 +39,8 @@ struct JacobianOptions {
   /// 0: calls f once on x, with a separate pass for each row of the result. Otherwise calls f once on this
   /// many copies of x, joined along a new first axis, with one pass for as many rows: faster if f is a chain
   /// of small ops; 32 is a good number for long chains. f must then map each copy independently: (rows, ...)
-  /// to (rows, ...). One more pass checks this: throws ValueError if copies depend on their neighbours.
+  /// to (rows, ...). One more pass checks this, two if a pass does not have all rows: throws ValueError if
+  /// copies depend on one another.
   std::size_t rows = 0;
   /// The first axis of x and of f(x) counts independent samples: the result has one Jacobian or Hessian for
   /// each, (batch, y..., x...). Checked as rows are.

@@ -210,7 +210,8 @@ void run(const Problem& problem, double seconds) {
                                            for (; calls > 0; --calls) xgrad_value();
                                          },
                                          [&](std::size_t calls) {
-                                           for (; calls > 0; --calls) grad(xgrad_value(), {x});
+                                           for (; calls > 0; --calls)
+                                             static_cast<void>(grad(xgrad_value(), {x}));
                                          }};
   for (const Tape& tape : tapes) {
     runs.push_back([&](std::size_t calls) {

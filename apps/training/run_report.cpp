@@ -50,7 +50,7 @@ void RunReport::profile() {
   const xgrad::EvalMode eval(model_);
   std::vector<xgrad::Variable<float>> trained = model_.parameters();
   std::erase_if(trained, [](const auto& parameter) { return !parameter.requires_grad(); });
-  report_->profile(xgrad::profile([&] { grad(example_->loss(), trained, {.allow_unused = true}); }));
+  report_->profile(xgrad::profile([&] { return grad(example_->loss(), trained, {.allow_unused = true}); }));
 }
 
 void RunReport::note(const std::string& text) {

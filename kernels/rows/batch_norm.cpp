@@ -53,6 +53,11 @@ struct ChannelLines {
       std::fill_n(to_lanes + channel * width, width, number(channel));
   }
 
+  /// Where element i of a channel is, of `size` in each sample.
+  XGRAD_INLINE std::size_t place(std::size_t channel, std::size_t i, std::size_t size) const {
+    return i / size * stride + begin + channel * size + i % size;
+  }
+
   /// Of a channel; 1 instead of none, whose sums are then 0.
   XGRAD_INLINE double elements() const {
     return std::max(1.0, static_cast<double>(batch) * static_cast<double>(length / count));
@@ -121,9 +126,17 @@ XGRAD_KERNEL(void, batch_norm_lines,
     }
   }
   for (std::size_t c = 0; c < lines.count; ++c) {
-    const T found = variance[first + c];
-    statistics.rstd[first + c] = static_cast<T>(1 / std::sqrt(static_cast<double>(found) + eps)) + found * 0;
+    T& rstd = statistics.rstd[first + c];
+    rstd = static_cast<T>(1 / std::sqrt(static_cast<double>(variance[first + c]) + eps));
+    if (!leaves_range(rstd) || input.batch * input.size == 0) continue;
+    const auto scaled = scaled_statistics<T>(
+        input.batch * input.size, [&](std::size_t i) { return x[lines.place(c, i, input.size)]; }, true, eps);
+    statistics.mean[first + c] = scaled.mean;
+    rstd = scaled.rstd;
+    rests[c] = static_cast<double>(scaled.rest);
+    large_offset |= scaled.rest != 0;
   }
+  lines.spread(mean, [&](std::size_t c) { return statistics.mean[first + c]; });
   lines.spread(scale, [&](std::size_t c) {
     return input.weight ? input.weight[first + c] * statistics.rstd[first + c] : statistics.rstd[first + c];
   });

@@ -240,6 +240,15 @@ TEST(FunctionalTest, RefusesCopiesAndSamplesThatDependOnOneAnother) {
   const auto next = [](const V& at) {
     return at * xgrad::cat<double>({narrow(at, 0, 1, at.shape(0) - 1), narrow(at, 0, 0, 1)});
   };
+  // The first copies depend on those after them: the second of two, and the third.
+  const auto with_next = [](const V& at) {
+    const std::ptrdiff_t count = at.shape(0) - 1;
+    return at * xgrad::cat<double>({narrow(at, 0, 1, count), narrow(at, 0, count, 1)});
+  };
+  const auto with_third = [](const V& at) {
+    if (at.shape(0) < 3) return at * flip(at, 0);
+    return at * xgrad::cat<double>({narrow(at, 0, 2, 1), narrow(at, 0, 1, at.shape(0) - 1)});
+  };
   const auto alone = [](const V& at) { return at / sum(at, -1, {.keepdim = true}); };
   for (const std::size_t rows : {2, 3, 8}) {
     for (const bool create_graph : {false, true}) {
@@ -251,6 +260,8 @@ TEST(FunctionalTest, RefusesCopiesAndSamplesThatDependOnOneAnother) {
           message_of<ValueError>([&] { jacobian(centred, x, options); }).starts_with("jacobian: with rows"));
       EXPECT_TRUE(
           message_of<ValueError>([&] { jacobian(next, x, options); }).starts_with("jacobian: with rows"));
+      EXPECT_THROW(jacobian(with_next, x, options), ValueError) << rows;
+      EXPECT_THROW(jacobian(with_third, x, options), ValueError) << rows;
       EXPECT_NEAR(jacobian(alone, x, options)(0, 0), 5.0 / 36, 1e-15);
     }
   }

@@ -2,6 +2,15 @@
 #include <xgrad/ops/norm/channel_norms.hpp>
 
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <xgrad/ops/norm/layer_norm.hpp>
+#include <xgrad/ops/norm/rms_norm.hpp>
+#include <xgrad/ops/reduce/reductions.hpp>
+#include <xgrad/ops/shape/shapes.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,6 +21,8 @@
 #include "../common/op.hpp"
 
 namespace xgrad_tests::channel_norms_rows {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
 
 using naive::Arguments, naive::at, naive::Numbers;
 
@@ -224,12 +235,44 @@ TEST(ChannelNormsTest, RunningStatisticsOfInstancesAreMeans) {
   EXPECT_EQ(variance.value(), (Array<double>{5}));
 }
 
-TEST(ChannelNormsTest, AVarianceThatOverflowsIsNotHidden) {
-  const Variable<float> x(Array<float>{{3e38f, 3e38f}, {-3e38f, -3e38f}, {1, 2}});
-  for (const float element : batch_norm(x, {}, {}, {}, {}, {.training = true}).value())
-    EXPECT_TRUE(std::isnan(element));
-  const Variable<float> y = group_norm(x, 1);
-  for (const std::size_t row : {0, 1, 2}) EXPECT_EQ(std::isnan(y.value()(row, 0)), row < 2) << row;
+/// The norms do not change when x and its deviations become `size` times as large, but for eps; gradients are
+/// divided by it.
+template <class T>
+void expect_norms_in_range(T size) {
+  const Array<T> unit{{1, 2, -3, 5}, {4, -1, 2, 2}, {-2, 3, 7, 1}};
+  const std::vector<std::function<Variable<T>(const Variable<T>&)>> norms{
+      [](const Variable<T>& x) { return xgrad::layer_norm(x, 4, {}, {}, 0); },
+      [](const Variable<T>& x) { return xgrad::rms_norm(x, 4, {}, {.eps = 0}); },
+      [](const Variable<T>& x) { return xgrad::group_norm(x, 2, {}, {}, 0); },
+      [](const Variable<T>& x) { return xgrad::batch_norm(x, {}, {}, {}, {}, {.training = true, .eps = 0}); },
+      [](const Variable<T>& x) {
+        return xgrad::instance_norm(reshape(x, {3, 2, 2}), {}, {}, {}, {}, {.eps = 0});
+      }};
+  for (const auto& norm : norms) {
+    const Variable<T> x(unit, true), large(Array<T>(unit * size), true);
+    const Variable<T> y = norm(x), y_of_large = norm(large);
+    expect_near(y_of_large.value(), y.value(), 1e-5, "y");
+    const Variable<T> weights(Array<T>(xt::reshape_view(unit, y.shape()) + T(0.5)));
+    const Array<T> dx = grad(sum(y * weights), {x})[0].value();
+    const Array<T> dx_of_large = grad(sum(y_of_large * weights), {large})[0].value();
+    expect_near(Array<T>(dx_of_large * size), dx, 1e-4, "dx");
+  }
+}
+
+TEST(ChannelNormsTest, SquaresMayLeaveTheRange) {
+  for (const float size : {1e20f, 1e25f, 1e30f, 1e-25f}) expect_norms_in_range(size);
+  for (const double size : {1e155, 1e200, 1e-200}) expect_norms_in_range(size);
+}
+
+TEST(ChannelNormsTest, AnInfiniteElementIsNotHidden) {
+  const Variable<float> x(Array<float>{{inf, 3}, {-2, 1}, {1, 2}});
+  const Variable<float> y = batch_norm(x, {}, {}, {}, {}, {.training = true});
+  for (const std::size_t row : {0, 1, 2}) {
+    EXPECT_TRUE(std::isnan(y.value()(row, 0))) << row;
+    EXPECT_TRUE(std::isfinite(y.value()(row, 1))) << row;
+    EXPECT_EQ(std::isnan(group_norm(x, 1).value()(row, 1)), row == 0) << row;
+    EXPECT_EQ(std::isnan(layer_norm(x, 2).value()(row, 1)), row == 0) << row;
+  }
 }
 
 TEST(ChannelNormsTest, ChannelsWithALargeOffsetHaveTheGradientsOfTheirDeviations) {

@@ -102,9 +102,10 @@ TEST(RMSNormTest, EpsIsThatOfTheTypeUnlessGiven) {
                    expected(std::numeric_limits<double>::epsilon()));
 }
 
-TEST(RMSNormTest, ASquareThatOverflowsIsNotHidden) {
+TEST(RMSNormTest, ASquareMayOverflow) {
   const Variable<float> y = rms_norm(Variable<float>(Array<float>{3e38f, 1}), 2);
-  for (const float element : y.value()) EXPECT_TRUE(std::isnan(element));
+  EXPECT_FLOAT_EQ(y.value()(0), std::sqrt(2.0f));
+  EXPECT_NEAR(y.value()(1), 0, 1e-37);
 }
 
 TEST(RMSNormTest, RowsOfZerosHaveFiniteGradients) {
