@@ -70,6 +70,31 @@ TEST(ByteLevelBpeTrainerTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(Tokenizer::from_folder(other.path("")).encode("old").ids, tokenizer.encode(" old").ids);
 }
 
+TEST(ByteLevelBpeTrainerTest, TheFileHasWhatOtherReadersNeed) {
+  const ByteLevelBpe trained = train_byte_level_bpe(Texts{"ab ab"});
+  const xgrad_tests::TemporaryFolder folder;
+  write_byte_level_bpe(folder.path(""), trained, {.add_prefix_space = true});
+  const json file = json::parse(xgrad_tests::read_bytes(folder.path("tokenizer.json")));
+  json model = file.at("model");
+  EXPECT_EQ(model.at("vocab").size(), trained.vocabulary.size());
+  EXPECT_EQ(model.at("merges"), json(trained.merges));
+  model.erase("vocab");
+  model.erase("merges");
+  // As the library tokenizers writes it.
+  EXPECT_EQ(
+      model,
+      json::parse(R"({"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+      "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "ignore_merges": false})"));
+  json byte_level{
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", true}};
+  EXPECT_EQ(file.at("decoder"), byte_level);
+  EXPECT_EQ(file.at("post_processor"), byte_level);
+  byte_level["add_prefix_space"] = true;
+  EXPECT_EQ(file.at("pre_tokenizer"), byte_level);
+  for (const char* name : {"truncation", "padding", "normalizer"})
+    EXPECT_TRUE(file.at(name).is_null()) << name;
+}
+
 TEST(ByteLevelBpeTrainerTest, RefusesWhatIsNoTextAndNoVocabulary) {
   const auto error = [](const Texts& texts) {
     return message_of<ValueError>([&] { train_byte_level_bpe(texts); });
