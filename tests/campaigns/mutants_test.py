@@ -106,6 +106,7 @@ class MutantsTest(unittest.TestCase):
         file = mutate.SOURCE / "a.cpp"
         at = {line: {mutant for mutant in planted if mutant.first_line == line} for line in (8, 13, 21)}
         self.assertEqual(mutate.refused_by(f"{file}:8:5: error: no\n{file}:13:1: note: here\n/usr/b.hpp:21:1: error: no\n", planted), at[8])
+        self.assertEqual(mutate.refused_by("../source/a.cpp:21:5: error: no\n", planted), at[21])
         self.assertEqual(mutate.refused_by(f"{file}:13:1:   required from here\n/usr/b.hpp:8:1: error: no\n", planted), at[13])
         with self.assertRaises(SystemExit):
             mutate.refused_by("/usr/b.hpp:8:1: error: no\n", planted)

@@ -191,8 +191,8 @@ def refused_by(output, planted):
     """The mutants at the lines of the compiler's errors; if there are none, those at any line that it speaks of."""
     for kind in (" error:", ""):
         refused = set()
-        for path, line in set(re.findall(rf"(/[^\s:]+):(\d+):\d+:{kind}", output)):
-            file = os.path.relpath(os.path.realpath(path), SOURCE)
+        for path, line in set(re.findall(rf"([^\s:]+):(\d+):\d+:{kind}", output)):
+            file = os.path.relpath(os.path.realpath(WORK / "build" / path), SOURCE)  # a compiler cache may make paths relative
             refused |= {mutant for mutant in planted if mutant.file == file and mutant.first_line <= int(line) <= mutant.last_line}
         if refused:
             return refused
