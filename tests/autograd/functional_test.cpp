@@ -273,6 +273,12 @@ TEST(FunctionalTest, RefusesCopiesAndSamplesThatDependOnOneAnother) {
                         {.batched = true});
               }).starts_with("hessian: with batched"));
   EXPECT_NO_THROW(jacobian(alone, samples, {.batched = true}));
+  const auto last_two = [](const V& at) {
+    return xgrad::cat<double>({narrow(at, 0, 0, 3), narrow(at, 0, 3, 1) * narrow(at, 0, 2, 1)});
+  };
+  EXPECT_TRUE(message_of<ValueError>([&] {
+                jacobian(last_two, Array<double>{{1, 2}, {3, 5}, {4, 7}, {6, 8}}, {.batched = true});
+              }).ends_with("depend on that of position 2"));
 }
 
 TEST(FunctionalTest, WhatDoesNotDependOnXHasDerivativeZero) {

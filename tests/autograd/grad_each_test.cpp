@@ -174,6 +174,11 @@ TEST(GradEachTest, SaysWhatIsWrong) {
             }),
             "grad_each: the output does not depend on leaf 1 (3); pass allow_unused to get an undefined "
             "gradient for it");
+  EXPECT_EQ(message_of<GraphError>([&] {
+              grad_each(sum(x), {other, x}, taken.take());
+            }),
+            "grad_each: the output does not depend on leaf 0 (3); pass allow_unused to get an undefined "
+            "gradient for it");
   EXPECT_EQ(message_of<GraphError>([&] { grad_each(sum(x), {x * x}, taken.take()); }),
             "grad_each: leaf 0 must be a leaf that requires a gradient, got the result of 'mul'");
   EXPECT_EQ(message_of<GraphError>([&] {
