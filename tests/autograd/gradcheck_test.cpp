@@ -275,6 +275,15 @@ std::vector<Example> wrong_second_gradients() {
                                        return {d * x * 2.0, d * dy};
                                      });
              })},
+      {"right_in_the_sum_of_the_gradient_alone",
+       {{3}},
+       unary(square,
+             [](V dy, V x) {
+               return record<double>(square_grad_op, V(dy.value() * 2 * x.value()), Inputs(dy, x),
+                                     Saved(dy, x), [](V d, Needs, V dy, V x) -> Grads<double, 2> {
+                                       return {mean(d) * x * 2.0, mean(d) * dy * 2.0};
+                                     });
+             })},
       {"saved_without_history",
        {{3}},
        [](const std::vector<V>& x) {
