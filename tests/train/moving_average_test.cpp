@@ -44,6 +44,25 @@ TEST(MovingAverageTest, IsPyTorchsAveragedModel) {
   }
 }
 
+TEST(MovingAverageTest, AllParametersAreExchanged) {
+  const Linear<double> model(3, 2);
+  ExponentialMovingAverage<double> average(model, 0.5);
+  const Array<double> weights[] = {Array<double>({2, 3}, 1.0), Array<double>({2, 3}, 5.0)};
+  const Array<double> biases[] = {{1, 2}, {3, 6}};
+  for (std::size_t i : {0, 1}) {
+    model.weight().assign(weights[i]);
+    model.bias().assign(biases[i]);
+    average.update();
+  }
+  {
+    const auto applied = average.apply();
+    EXPECT_EQ(model.weight().value(), Array<double>({2, 3}, 3.0));
+    EXPECT_EQ(model.bias().value(), (Array<double>{2, 4}));
+  }
+  EXPECT_EQ(model.weight().value(), weights[1]);
+  EXPECT_EQ(model.bias().value(), biases[1]);
+}
+
 template <class T>
 class MovingAverageStateTest : public testing::Test {};
 using Types = testing::Types<float, double>;
