@@ -13,6 +13,7 @@
 #include <xgrad/ops/pointwise/elementwise.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
+#include <xgrad/ops/shape/rearrange.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
 
 #include "../difference.hpp"

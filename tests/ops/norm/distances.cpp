@@ -185,7 +185,7 @@ TEST(DistancesTest, SquaresMayLeaveTheRange) {
 
 TEST(DistancesTest, ASmallGradientOfALongDistanceIsNotLost) {
   const Variable<float> a(Array<float>{{3e30F, 0}}, true), b(Array<float>{{0, -4e30F}}, true);
-  const auto grads = grad(cdist(a, b), {a, b}, {.seed = Variable<float>(Array<float>{{1e-20F}})});
+  const auto grads = grad(cdist(a, b), {a, b}, {.seed = Variable<float>(Array<float>({1, 1}, 1e-20F))});
   EXPECT_FLOAT_EQ(grads[0].value()(0, 0), 0.6e-20F);
   EXPECT_FLOAT_EQ(grads[1].value()(0, 1), -0.8e-20F);
 }
