@@ -56,7 +56,9 @@ std::vector<fs::path> names_in(const fs::path& folder) {
   std::vector<fs::path> names(listed.begin(), listed.end());
   if (error && error != std::errc::no_such_file_or_directory)
     fail<FileError>(folder.string(), ": cannot be read: ", error.message());
-  std::ranges::sort(names, {}, [](const fs::path& name) { return std::pair(is_head(name), name.string()); });
+  std::sort(names.begin(), names.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(is_head(a), a.string()) < std::pair(is_head(b), b.string());
+  });
   return names;
 }
 

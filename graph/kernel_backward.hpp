@@ -86,6 +86,8 @@ struct ByOps {
 
   F backward;
 };
+template <class F>
+ByOps(F) -> ByOps<F>;  // clang deduces none for aggregates before its version 17
 
 template <class F>
 inline constexpr bool is_by_ops<ByOps<F>> = true;

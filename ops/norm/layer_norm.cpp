@@ -15,10 +15,13 @@ template <class T>
 Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                                 std::size_t rows, std::size_t cols, double eps) {
   const Variable<T> table = reshape(x, {rows, cols});
-  const Variable<T> centred = detail::deviations(table, 1);
-  const Variable<T> variance = mean(centred * centred, 1, {.keepdim = true});
-  // 0 times the variance is nan where that overflows, as in the kernel.
-  Variable<T> y = centred / (sqrt(variance + static_cast<T>(eps)) + variance * 0);
+  Variable<T> centred = detail::deviations(table, 1);
+  Variable<T> variance = mean(centred * centred, 1, {.keepdim = true}) + static_cast<T>(eps);
+  if (const Variable<T> factors = detail::range_factors(table, variance); factors.defined()) {
+    centred = detail::deviations(table * factors, 1);
+    variance = mean(centred * centred, 1, {.keepdim = true}) + static_cast<T>(eps) * square(factors);
+  }
+  Variable<T> y = centred / sqrt(variance);
   if (weight.defined()) y = y * reshape(weight, cols);
   if (bias.defined()) y = y + reshape(bias, cols);
   return reshape(y, x.shape());

@@ -15,10 +15,14 @@ namespace {
 template <class T>
 Variable<T> rms_norm_composed(const Variable<T>& x, const Variable<T>& weight, const detail::NormTable& table,
                               double eps, double offset) {
-  const Variable<T> rows = reshape(x, {table.rows, table.cols});
-  const Variable<T> squares = mean(square(rows), 1, {.keepdim = true});
-  // 0 times the mean square is nan where that overflows, as in the kernel.
-  Variable<T> y = rows * (rsqrt(squares + static_cast<T>(eps)) + squares * 0);
+  Variable<T> rows = reshape(x, {table.rows, table.cols});
+  Variable<T> squares = mean(square(rows), 1, {.keepdim = true}) + static_cast<T>(eps);
+  if (const Variable<T> factors = detail::range_factors(rows, squares); factors.defined()) {
+    rows = rows * factors;
+    squares = mean(square(rows), 1, {.keepdim = true}) + static_cast<T>(eps) * square(factors);
+  }
+  // 0 times the mean square is nan where that is infinite, as in the kernel.
+  Variable<T> y = rows * (rsqrt(squares) + squares * 0);
   if (weight.defined()) y = y * (reshape(weight, table.cols) + static_cast<T>(offset));
   return reshape(y, x.shape());
 }

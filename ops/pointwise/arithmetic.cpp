@@ -238,6 +238,7 @@ Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, const Variabl
 
 template <class T>
 Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, std::type_identity_t<T> weight) {
+  detail::broadcast_shape("lerp", start.shape(), end.shape(), "start", "end");
   const Variable<T> y = start + weight * (end - start);
   return detail::has_nan(y) ? lerp(start, end, Variable<T>(weight)) : y;
 }

@@ -202,11 +202,11 @@ struct Program {
 
 std::vector<Program> programs(const std::string& data) {
   const std::string sizes = " --d-model 8 --heads 2 --d-ff 8 --layers 1", model = data + "/pretrained/",
-                    run = " --steps 2 --batch 4 --metrics out/m.json --log out/l.jsonl --report out/r.json";
+                    run = " --steps 2 --batch 4 --metrics out/m.json --report out/r.json";
   const std::vector<std::string> timed{"m.json", "l.jsonl", "r.json"};
   const auto training = [&](const std::string& name, const std::string& arguments) {
     return Program{name,
-                   arguments + run + " --checkpoint out/c",
+                   arguments + run + " --log out/l.jsonl --checkpoint out/c",
                    name + " " + arguments + run + " --seed 7",
                    timed,
                    {"xgrad-saved-"}};

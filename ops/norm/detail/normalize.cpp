@@ -1,6 +1,7 @@
 #include "normalize.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../../../base/error.hpp"
 
@@ -66,11 +67,28 @@ void normalize_grad(const kernels::LayerNormGrads<T>& grads, const Variable<T>& 
                                    data(scratch));
 }
 
+template <class T>
+Variable<T> range_factors(const Variable<T>& rows, const Variable<T>& squares) {
+  const std::size_t cols = rows.shape(1);
+  Variable<T> factors;
+  for (std::size_t r = 0; r < squares.size(); ++r) {
+    if (data(squares)[r] > 0 && std::isfinite(data(squares)[r])) continue;
+    T largest = 0;
+    for (const T *x = data(rows) + r * cols, *end = x + cols; x != end; ++x)
+      largest = std::max(largest, std::abs(*x));
+    if (!(largest > 0) || !std::isfinite(largest)) continue;
+    if (!factors.defined()) factors = Variable<T>(Array<T>(xt::ones<T>(squares.shape())));
+    data(factors)[r] = std::ldexp(T{1}, -std::ilogb(largest));
+  }
+  return factors;
+}
+
 #define XGRAD_INSTANTIATE(T)                                                                              \
   template Normalized<T> normalize(const char*, Centring, const Variable<T>&, const T*, const Dims&,      \
                                    const Variable<T>&, const Variable<T>&, double);                       \
   template void normalize_grad(const kernels::LayerNormGrads<T>&, const Variable<T>&, const Variable<T>&, \
-                               const T*, const Variable<T>&, const Variable<T>&, const NormTable&);
+                               const T*, const Variable<T>&, const Variable<T>&, const NormTable&);       \
+  template Variable<T> range_factors(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -35,4 +35,9 @@ void normalize_grad(const kernels::LayerNormGrads<T>& grads, const Variable<T>& 
                     const T* residual, const Variable<T>& weight, const Variable<T>& statistics,
                     const NormTable& table);
 
+/// For the composed forms: where `squares` (rows, 1) of a row have left the range of T, a power of two by
+/// which the row's elements stay in it, else 1; undefined if all are 1.
+template <class T>
+Variable<T> range_factors(const Variable<T>& rows, const Variable<T>& squares);
+
 }  // namespace xgrad::detail
