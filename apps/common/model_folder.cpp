@@ -1,12 +1,14 @@
 #include "model_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 
 #include <xgrad/base/detail/folder_files.hpp>
 #include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/base/error.hpp>
+#include <xgrad/base/folder.hpp>
 
 namespace apps {
 namespace {
@@ -30,15 +32,55 @@ void copy_files(const fs::path& from, const fs::path& to,
   }
 }
 
+/// Whether it is copied beside other weights.
+bool is_text(std::string_view name) {
+  const bool is_kind = name.ends_with(".json") || name.ends_with(".txt") || name.ends_with(".model");
+  return is_kind && !name.ends_with(".index.json");
+}
+
 }  // namespace
+
+bool is_of_model(std::string_view name) {
+  constexpr std::array<std::string_view, 15> known{"added_tokens.json",
+                                                   "config.json",
+                                                   "config_sentence_transformers.json",
+                                                   "generation_config.json",
+                                                   "merges.txt",
+                                                   "modules.json",
+                                                   "sentencepiece.bpe.model",
+                                                   "source.spm",
+                                                   "special_tokens_map.json",
+                                                   "spiece.model",
+                                                   "spm.model",
+                                                   "target.spm",
+                                                   "tokenizer.model",
+                                                   "vocab.json",
+                                                   "vocab.txt"};
+  const auto is_kind = [&](std::string_view begin, std::string_view end) {
+    return name.starts_with(begin) && name.ends_with(end);
+  };
+  return std::ranges::find(known, name) != known.end() || is_kind("sentence_", "_config.json") ||
+         is_kind("adapter_", "") || is_kind("tokenizer", ".json") || is_kind("model", ".safetensors") ||
+         is_kind("model", ".index.json") || is_kind("pytorch_model", "");
+}
+
+void refuse_other_model(const std::string& from, const std::string& to,
+                        std::initializer_list<std::string_view> written) {
+  xgrad::complete_folder(to);
+  if (!fs::is_directory(to)) return;
+  std::vector<std::string> names = names_in(to);
+  std::erase_if(names, [&](const std::string& name) {
+    return !is_of_model(name) || std::ranges::find(written, name) != written.end() ||
+           (is_text(name) && fs::is_regular_file(fs::path(from) / name));
+  });
+  std::sort(names.begin(), names.end());
+  xgrad::detail::refuse_leftovers(to, names);
+}
 
 void copy_model_texts(const std::string& from, const std::string& to,
                       std::initializer_list<std::string_view> except) {
   copy_files(from, to, [&](const fs::path& name) {
-    const std::string text = name.string();
-    const bool is_text = text.ends_with(".json") || text.ends_with(".txt") || text.ends_with(".model");
-    return is_text && !text.ends_with(".index.json") &&
-           std::find(except.begin(), except.end(), text) == except.end();
+    return is_text(name.string()) && std::find(except.begin(), except.end(), name.string()) == except.end();
   });
 }
 

@@ -6,6 +6,14 @@
 
 namespace apps {
 
+/// Whether a file in a model's folder belongs to the model.
+bool is_of_model(std::string_view name);
+
+/// To be called before copy_model_texts() into a folder that may have a model: throws FileError if it has
+/// files of a model that are neither replaced by copies nor `written`, as they would be read with these.
+void refuse_other_model(const std::string& from, const std::string& to,
+                        std::initializer_list<std::string_view> written = {});
+
 /// Copies the files beside the weights of a pretrained model: configuration, tokenizer, prompts; not those
 /// that `except` names. Throws FileError.
 void copy_model_texts(const std::string& from, const std::string& to,

@@ -1,13 +1,14 @@
 #include "paths.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 
 #include <xgrad/base/detail/folder_names.hpp>
+
+#include "model_folder.hpp"
 
 namespace apps {
 namespace {
@@ -38,31 +39,6 @@ bool is_folder(const fs::path& path) {
 bool is_same(const fs::path& a, const fs::path& b) {
   std::error_code error;
   return resolved(a) == resolved(b) || fs::equivalent(a, b, error);
-}
-
-/// Whether a file in a model's folder belongs to the model.
-bool is_of_model(std::string_view name) {
-  constexpr std::array<std::string_view, 15> known{"added_tokens.json",
-                                                   "config.json",
-                                                   "config_sentence_transformers.json",
-                                                   "generation_config.json",
-                                                   "merges.txt",
-                                                   "modules.json",
-                                                   "sentencepiece.bpe.model",
-                                                   "source.spm",
-                                                   "special_tokens_map.json",
-                                                   "spiece.model",
-                                                   "spm.model",
-                                                   "target.spm",
-                                                   "tokenizer.model",
-                                                   "vocab.json",
-                                                   "vocab.txt"};
-  const auto is_kind = [&](std::string_view begin, std::string_view end) {
-    return name.starts_with(begin) && name.ends_with(end);
-  };
-  return std::ranges::find(known, name) != known.end() || is_kind("sentence_", "_config.json") ||
-         is_kind("adapter_", "") || is_kind("tokenizer", ".json") || is_kind("model", ".safetensors") ||
-         is_kind("model", ".index.json") || is_kind("pytorch_model", "");
 }
 
 /// Whether a folder in a model's folder has a part of the model: 1_Pooling, 2_Dense.

@@ -8,6 +8,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../common/columns.hpp"
+#include "../common/program.hpp"
 #include "../corpora/utf8.hpp"
 #include "saved_model.hpp"
 
@@ -98,8 +99,9 @@ xgrad::ToyEncoderConfig WordClassifier::config(const xgrad::EncoderConfig& encod
 }
 
 void print_answer(const std::string& word, const WordClassifier::Answer& answer) {
-  std::printf("  %s %s  (%.1f %%)\n", on_the_left(word, 20).c_str(), answer.label.c_str(),
-              100 * answer.probability);
+  char share[32];
+  std::snprintf(share, sizeof share, "  (%.1f %%)", 100 * answer.probability);
+  print_line("  " + on_the_left(word, 20) + " " + answer.label + share);
 }
 
 }  // namespace apps

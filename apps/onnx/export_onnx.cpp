@@ -25,6 +25,7 @@ void write(const apps::ExportedModel& exported, const std::string& model, const 
            std::int64_t opset) {
   std::error_code error;
   const bool is_same = fs::equivalent(model, out, error);
+  if (!is_same) apps::refuse_other_model(model, out);
   xgrad::write_folder(out, [&](const std::string& folder) {
     fs::create_directories(fs::path(folder) / "onnx");
     exported.save(folder + "/onnx/model.onnx", opset);

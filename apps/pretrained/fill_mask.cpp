@@ -38,9 +38,10 @@ void print_guesses(const Tokenizer& tokenizer, const Array<float>& probabilities
     const auto id = static_cast<std::int64_t>(order[i]);
     ids[place] = id;
     const std::string token = tokenizer.decode(std::vector{id}, false);
-    std::printf("  %6.2f %%  %s %s\n", 100 * double{probabilities(0, place, order[i])},
-                on_the_left(token.substr(std::min(token.find_first_not_of(' '), token.size())), 16).c_str(),
-                tokenizer.decode(ids).c_str());
+    char share[32];
+    std::snprintf(share, sizeof share, "  %6.2f %%  ", 100 * double{probabilities(0, place, order[i])});
+    const std::string word = token.substr(std::min(token.find_first_not_of(' '), token.size()));
+    print_line(share + on_the_left(word, 16) + " " + tokenizer.decode(ids));
   }
 }
 

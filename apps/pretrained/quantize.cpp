@@ -23,6 +23,7 @@ void write(const std::string& folder, const std::string& out) {
   } else {
     const M model = M::from_folder(folder, rounded());
     check_save(out);
+    apps::refuse_other_model(folder, out, {"config.json", "model.safetensors"});
     xgrad::write_folder(out, [&](const std::string& other) {
       save_folder(model, other);
       apps::copy_model_texts(folder, other, {"config.json"});

@@ -45,16 +45,6 @@ void print(const std::vector<RankedText>& texts) {
   }
 }
 
-/// Why a file cannot be written; empty if it can.
-std::string reason_not_to_write(const std::string& path) {
-  try {
-    const xgrad::AtomicFile file(path);
-    return "";
-  } catch (const xgrad::FileError& error) {
-    return error.what();
-  }
-}
-
 SearchIndex<float> index_at(const std::string& path, const Options& options,
                             const SentenceEmbedder<float>& embedder,
                             const std::function<void(const std::string&)>& note = {}) {
@@ -71,14 +61,14 @@ SearchIndex<float> index_at(const std::string& path, const Options& options,
                                    }});
 }
 
-/// The index of the corpus, which is not kept where the folder of the corpus cannot be written.
+/// The index of the corpus, which is not kept where it cannot be written beside the corpus.
 SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float>& embedder) {
   const std::string path = options.index.empty() ? options.corpus + ".index" : options.index;
   check_paths({{"CORPUS", options.corpus, PathUse::input}, {"the index", path, PathUse::output}});
   try {
     return index_at(path, options, embedder);
   } catch (const xgrad::FileError& error) {
-    if (!options.index.empty() || error.what() != reason_not_to_write(path)) throw;
+    if (!options.index.empty() || !std::string(error.what()).starts_with(path + ": cannot be written")) throw;
     std::fprintf(stderr, "%s; the index is not kept, which --index FILE does elsewhere\n", error.what());
   }
   const TemporaryFolder folder;  // what is mapped stays without its name

@@ -37,9 +37,10 @@ void print_table(const Tokenizer& tokenizer, const Encoding& encoding) {
     const std::string place =
         encoding.special[i] != 0 ? "" : std::to_string(begin) + "-" + std::to_string(end);
     const std::string word = encoding.words[i] ? std::to_string(*encoding.words[i]) : "";
-    std::printf("%s %8lld %10s %6s %4lld\n", on_the_left(tokenizer.token(encoding.ids[i]), widest).c_str(),
-                static_cast<long long>(encoding.ids[i]), place.c_str(), word.c_str(),
-                static_cast<long long>(encoding.type_ids[i]));
+    char numbers[128];
+    std::snprintf(numbers, sizeof numbers, " %8lld %10s %6s %4lld", static_cast<long long>(encoding.ids[i]),
+                  place.c_str(), word.c_str(), static_cast<long long>(encoding.type_ids[i]));
+    print_line(on_the_left(tokenizer.token(encoding.ids[i]), widest) + numbers);
   }
 }
 

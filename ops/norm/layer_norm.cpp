@@ -19,7 +19,7 @@ Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight,
   Variable<T> variance = mean(centred * centred, 1, {.keepdim = true}) + static_cast<T>(eps);
   if (const Variable<T> factors = detail::range_factors(table, variance); factors.defined()) {
     centred = detail::deviations(table * factors, 1);
-    variance = mean(centred * centred, 1, {.keepdim = true}) + static_cast<T>(eps) * square(factors);
+    variance = mean(centred * centred, 1, {.keepdim = true}) + static_cast<T>(eps) * factors * factors;
   }
   Variable<T> y = centred / sqrt(variance);
   if (weight.defined()) y = y * reshape(weight, cols);

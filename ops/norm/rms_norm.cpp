@@ -19,7 +19,7 @@ Variable<T> rms_norm_composed(const Variable<T>& x, const Variable<T>& weight, c
   Variable<T> squares = mean(square(rows), 1, {.keepdim = true}) + static_cast<T>(eps);
   if (const Variable<T> factors = detail::range_factors(rows, squares); factors.defined()) {
     rows = rows * factors;
-    squares = mean(square(rows), 1, {.keepdim = true}) + static_cast<T>(eps) * square(factors);
+    squares = mean(square(rows), 1, {.keepdim = true}) + static_cast<T>(eps) * factors * factors;
   }
   // 0 times the mean square is nan where that is infinite, as in the kernel.
   Variable<T> y = rows * (rsqrt(squares) + squares * 0);

@@ -125,6 +125,23 @@ TEST_F(OnnxProgramsTest, AFolderCanGetItsOwnModel) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/onnx/model.onnx"));
 }
 
+TEST_F(OnnxProgramsTest, AnExportDoesNotMixWithAnotherModel) {
+  const std::string folder = folder_.path("model"), sentence = XGRAD_PRETRAINED_DIR "/bert_sentence";
+  std::filesystem::copy(sentence, folder, std::filesystem::copy_options::recursive);
+  const std::string before = read_bytes(folder + "/config.json");
+  for (const char* name : {"model.safetensors", "modules.json", "sentence_bert_config.json"}) {
+    EXPECT_EQ(
+        error_of("export_onnx " + classifier + " " + folder),
+        "export_onnx: " + folder + "/" + name +
+            ": is of another model, and would stay beside the saved files and be read with them; remove "
+            "it, or save to another folder\n");
+    std::filesystem::remove(folder + "/" + name);
+  }
+  EXPECT_EQ(read_bytes(folder + "/config.json"), before);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/onnx"));
+  EXPECT_EQ(output_of("export_onnx " + classifier + " " + folder), "");
+}
+
 TEST_F(OnnxProgramsTest, ExportRefusesWhatIsNoModel) {
   const std::string missing = folder_.path("missing"), out = folder_.path("out");
   EXPECT_EQ(error_of("export_onnx", 2), "export_onnx: model is required; --help lists the arguments\n");

@@ -84,6 +84,20 @@ TEST(QuantizeTest, ASentenceEncoderStaysOneAndHeadsMustBeThere) {
       std::string::npos);
 }
 
+TEST(QuantizeTest, ATokenizersFileOfAnotherModelIsRefused) {
+  const xgrad_tests::FolderCopy copy("bert_sentence");
+  std::filesystem::remove(copy.path("modules.json"));
+  const xgrad_tests::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("out"));
+  const std::string left = folder.write("out/special_tokens_map.json", "{}");
+  EXPECT_EQ(
+      error_of("quantize " + copy.path() + " " + folder.path("out")),
+      "quantize: " + left +
+          ": is of another model, and would stay beside the saved files and be read with them; remove it, or "
+          "save to another folder\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.path("out/model.safetensors")));
+}
+
 TEST(TokenizeTest, InputThatCannotBeReadIsAnError) {
   const std::string command = XGRAD_PROGRAMS_DIR "/tokenize " + model_folder("bert_sentence") + " 2>&1 ";
   for (const auto& [input, why] :
