@@ -1,7 +1,6 @@
 #include "model_folder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <functional>
 
@@ -9,6 +8,8 @@
 #include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/base/folder.hpp>
+
+#include "paths.hpp"
 
 namespace apps {
 namespace {
@@ -39,30 +40,6 @@ bool is_text(std::string_view name) {
 }
 
 }  // namespace
-
-bool is_of_model(std::string_view name) {
-  constexpr std::array<std::string_view, 15> known{"added_tokens.json",
-                                                   "config.json",
-                                                   "config_sentence_transformers.json",
-                                                   "generation_config.json",
-                                                   "merges.txt",
-                                                   "modules.json",
-                                                   "sentencepiece.bpe.model",
-                                                   "source.spm",
-                                                   "special_tokens_map.json",
-                                                   "spiece.model",
-                                                   "spm.model",
-                                                   "target.spm",
-                                                   "tokenizer.model",
-                                                   "vocab.json",
-                                                   "vocab.txt"};
-  const auto is_kind = [&](std::string_view begin, std::string_view end) {
-    return name.starts_with(begin) && name.ends_with(end);
-  };
-  return std::ranges::find(known, name) != known.end() || is_kind("sentence_", "_config.json") ||
-         is_kind("adapter_", "") || is_kind("tokenizer", ".json") || is_kind("model", ".safetensors") ||
-         is_kind("model", ".index.json") || is_kind("pytorch_model", "");
-}
 
 void refuse_other_model(const std::string& from, const std::string& to,
                         std::initializer_list<std::string_view> written) {

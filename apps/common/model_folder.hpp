@@ -6,9 +6,6 @@
 
 namespace apps {
 
-/// Whether a file in a model's folder belongs to the model.
-bool is_of_model(std::string_view name);
-
 /// To be called before copy_model_texts() into a folder that may have a model: throws FileError if it has
 /// files of a model that are neither replaced by copies nor `written`, as they would be read with these.
 void refuse_other_model(const std::string& from, const std::string& to,

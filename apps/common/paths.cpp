@@ -1,14 +1,13 @@
 #include "paths.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
 
 #include <xgrad/base/detail/folder_names.hpp>
-
-#include "model_folder.hpp"
 
 namespace apps {
 namespace {
@@ -88,6 +87,30 @@ bool overlap(const NamedPath& out, const NamedPath& other) {
 }
 
 }  // namespace
+
+bool is_of_model(std::string_view name) {
+  constexpr std::array<std::string_view, 15> known{"added_tokens.json",
+                                                   "config.json",
+                                                   "config_sentence_transformers.json",
+                                                   "generation_config.json",
+                                                   "merges.txt",
+                                                   "modules.json",
+                                                   "sentencepiece.bpe.model",
+                                                   "source.spm",
+                                                   "special_tokens_map.json",
+                                                   "spiece.model",
+                                                   "spm.model",
+                                                   "target.spm",
+                                                   "tokenizer.model",
+                                                   "vocab.json",
+                                                   "vocab.txt"};
+  const auto is_kind = [&](std::string_view begin, std::string_view end) {
+    return name.starts_with(begin) && name.ends_with(end);
+  };
+  return std::ranges::find(known, name) != known.end() || is_kind("sentence_", "_config.json") ||
+         is_kind("adapter_", "") || is_kind("tokenizer", ".json") || is_kind("model", ".safetensors") ||
+         is_kind("model", ".index.json") || is_kind("pytorch_model", "");
+}
 
 void check_paths(const std::vector<NamedPath>& paths) {
   for (std::size_t i = 0; i < paths.size(); ++i) {

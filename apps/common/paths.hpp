@@ -3,9 +3,13 @@
 // What a command reads and what it writes must differ.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace apps {
+
+/// Whether a file in a model's folder belongs to the model.
+bool is_of_model(std::string_view name);
 
 /// What an argument names.
 enum class PathUse {
