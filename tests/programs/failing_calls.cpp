@@ -355,7 +355,8 @@ class ProgramTrial {
 
   /// Whether the program still does the same where the last failing run was.
   std::string fault_afterwards() const {
-    fs::remove(out_ + "/c");  // a checkpoint, which no run overwrites that does not resume it
+    for (const char* name : {"/c", "/l.jsonl"})
+      fs::remove(out_ + name);  // only a run that resumes takes these
     const Ended ended = run_program(program_.name + " " + program_.arguments, {});
     return ended.status != 0 ? "fails afterwards: " + ended.errors : wrong_files(files_of(out_), true);
   }
