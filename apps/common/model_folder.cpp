@@ -6,7 +6,6 @@
 
 #include <xgrad/base/detail/folder_files.hpp>
 #include <xgrad/base/detail/folder_names.hpp>
-#include <xgrad/base/error.hpp>
 #include <xgrad/base/folder.hpp>
 
 #include "paths.hpp"
@@ -16,18 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::error_code error;
-  std::vector<std::string> names = xgrad::detail::names_in(folder.string(), error);
-  if (error) xgrad::detail::fail<xgrad::FileError>(folder.string(), ": cannot be read: ", error.message());
-  return names;
-}
-
 /// The regular files whose names are `wanted`.
 void copy_files(const fs::path& from, const fs::path& to,
                 const std::function<bool(const fs::path& name)>& wanted) {
   fs::create_directories(to);
-  for (const std::string& name : names_in(from)) {
+  for (const std::string& name : xgrad::detail::names_in(from.string())) {
     if (!fs::is_regular_file(from / name) || !wanted(name)) continue;
     xgrad::detail::write_file((to / name).string(), xgrad::detail::read_file((from / name).string()));
   }
@@ -45,7 +37,7 @@ void refuse_other_model(const std::string& from, const std::string& to,
                         std::initializer_list<std::string_view> written) {
   xgrad::complete_folder(to);
   if (!fs::is_directory(to)) return;
-  std::vector<std::string> names = names_in(to);
+  std::vector<std::string> names = xgrad::detail::names_in(to);
   std::erase_if(names, [&](const std::string& name) {
     return !is_of_model(name) || std::ranges::find(written, name) != written.end() ||
            (is_text(name) && fs::is_regular_file(fs::path(from) / name));
@@ -63,7 +55,7 @@ void copy_model_texts(const std::string& from, const std::string& to,
 
 void copy_module_folders(const std::string& from, const std::string& to) {
   if (!fs::exists(fs::path(from) / "modules.json")) return;
-  for (const std::string& name : names_in(from)) {
+  for (const std::string& name : xgrad::detail::names_in(from)) {
     const fs::path module = fs::path(from) / name;
     if (!fs::is_directory(module) || name.front() < '0' || name.front() > '9' ||
         name.ends_with("_Transformer"))

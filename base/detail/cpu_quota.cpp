@@ -35,8 +35,8 @@ std::vector<std::string> first_words(const std::string& path) {
 std::optional<std::size_t> processors(const std::string& quota, const std::string& period) {
   const auto microseconds = parsed<std::int64_t>(quota), of = parsed<std::int64_t>(period);
   if (!microseconds || !of || *microseconds <= 0 || *of <= 0) return std::nullopt;
-  constexpr std::int64_t most = std::numeric_limits<std::ptrdiff_t>::max();  // of 32 bits, too
-  return static_cast<std::size_t>(std::min((*microseconds - 1) / *of + 1, most));
+  constexpr std::int64_t max_count = std::numeric_limits<std::ptrdiff_t>::max();  // of 32 bits, too
+  return static_cast<std::size_t>(std::min((*microseconds - 1) / *of + 1, max_count));
 }
 
 /// The quota of one group, of either version.

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "../error.hpp"
 #include "retried.hpp"
 
 namespace xgrad::detail {
@@ -34,6 +35,14 @@ inline std::vector<std::string> names_in(const std::string& folder, std::error_c
   }
   if (!listing || errno != 0) error.assign(errno, std::generic_category());
   return error ? std::vector<std::string>() : names;
+}
+
+/// The same. Throws FileError if the folder cannot be read.
+inline std::vector<std::string> names_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names = names_in(folder, error);
+  if (error) fail<FileError>(folder, ": cannot be read: ", error.message());
+  return names;
 }
 
 /// Removes a folder and what is in it, as far as it can; links in it are not followed. For destructors, in

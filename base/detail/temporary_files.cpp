@@ -1,6 +1,5 @@
 #include "temporary_files.hpp"
 
-#include <dirent.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -145,13 +143,8 @@ void remove_stale_files(const std::string& folder) {
     const std::lock_guard lock(mutex);
     if (!done.insert(std::filesystem::absolute(folder, error).string()).second) return;
   }
-  struct Close {
-    void operator()(DIR* listing) const { ::closedir(listing); }
-  };
-  const std::unique_ptr<DIR, Close> listing(retried([&] { return ::opendir(folder.c_str()); }));
-  if (!listing) return;
-  while (const dirent* const entry = ::readdir(listing.get())) {
-    const std::string name = entry->d_name;
+  std::error_code error;
+  for (const std::string& name : names_in(folder, error)) {
     if (!is_temporary_name(name)) continue;
     const bool of_this_boot = name.compare(temporary_prefix.size(), boot_digits, boot_name()) == 0;
     remove_if_stale((std::filesystem::path(folder) / name).string(), of_this_boot);

@@ -53,8 +53,8 @@ struct ChannelLines {
       std::fill_n(to_lanes + channel * width, width, number(channel));
   }
 
-  /// Where element i of a channel is, of `size` in each sample.
-  XGRAD_INLINE std::size_t place(std::size_t channel, std::size_t i, std::size_t size) const {
+  /// The offset of element i of a channel, of `size` in each sample.
+  XGRAD_INLINE std::size_t offset(std::size_t channel, std::size_t i, std::size_t size) const {
     return i / size * stride + begin + channel * size + i % size;
   }
 
@@ -130,7 +130,8 @@ XGRAD_KERNEL(void, batch_norm_lines,
     rstd = static_cast<T>(1 / std::sqrt(static_cast<double>(variance[first + c]) + eps));
     if (!leaves_range(rstd) || input.batch * input.size == 0) continue;
     const auto scaled = scaled_statistics<T>(
-        input.batch * input.size, [&](std::size_t i) { return x[lines.place(c, i, input.size)]; }, true, eps);
+        input.batch * input.size, [&](std::size_t i) { return x[lines.offset(c, i, input.size)]; }, true,
+        eps);
     statistics.mean[first + c] = scaled.mean;
     rstd = scaled.rstd;
     rests[c] = static_cast<double>(scaled.rest);

@@ -31,9 +31,9 @@ DATA = WORK / "data"
 VENV = WORK / "venv"
 EQUIVALENTS = Path(__file__).resolve().parent / "equivalent_mutants.txt"
 PARSER = ("tree-sitter==0.26.1", "tree-sitter-cpp==0.23.4")  # packages of PyPI
-MOST_UNREAD = 10  # functions that the parser does not understand
-MOST_MEMORY = 16 << 30  # of a process: a mutant may ask for all
-LARGEST_FILE = 4 << 30
+MAX_UNREAD = 10  # functions that the parser does not understand
+MAX_MEMORY = 16 << 30  # of a process: a mutant may ask for all
+MAX_FILE_SIZE = 4 << 30
 SETTINGS = {"build": (), "no-blas": ("-D", "XGRAD_BLAS=OFF")}  # of the two builds
 
 if Path(sys.prefix) != VENV:  # goes on there, where the parser is
@@ -137,11 +137,11 @@ def check(files):
     """Whether the parser understands the sources, and the equivalent mutants exist."""
     unread = [f"{file}:{line}" for file in files for line in mutants.unread_functions((ROOT / file).read_bytes())]
     outdated = equivalents().keys() - {mutant.key for mutant in all_mutants(files)}
-    if len(unread) > MOST_UNREAD:
+    if len(unread) > MAX_UNREAD:
         print("\n".join(["functions that the parser does not understand:", *unread]))
     if outdated:
         print("\n".join([f"{EQUIVALENTS.name}: their functions have changed:", *sorted(outdated)]))
-    sys.exit(1 if outdated or len(unread) > MOST_UNREAD else 0)
+    sys.exit(1 if outdated or len(unread) > MAX_UNREAD else 0)
 
 
 def write_sources(planted):
@@ -215,8 +215,8 @@ def build(planted):
 
 def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_SIZE, MAX_FILE_SIZE))
 
 
 def run(suite, id, tests, seconds=None, report=None):
@@ -346,7 +346,7 @@ def report(chosen, survivors):
 def main():
     parser = argparse.ArgumentParser(prog="./run.sh mutate", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--sample", metavar="N", type=int, default=100, help="so many mutants; 100 by default")
+    parser.add_argument("--sample", metavar="N", type=int, default=100, help="number of mutants; 100 by default")
     parser.add_argument("--only", metavar="FOLDER", help="core, components, or the beginning of paths, such as files/ or models/em")
     parser.add_argument("--changed", metavar="SINCE", help="only lines that are not as in this commit")
     parser.add_argument("--at-least", metavar="PERCENT", type=float, default=95, help="fails if fewer are killed; 95 by default")
