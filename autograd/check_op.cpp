@@ -149,8 +149,8 @@ std::vector<Misfit> wrong_shapes(const Elements& elements) {
       ++longer[axis];
       all.push_back({i, longer});
     }
-    Shape deeper = shape;
-    deeper.insert(deeper.begin(), 2);
+    Shape deeper{2};
+    deeper.insert(deeper.end(), shape.begin(), shape.end());
     all.push_back({i, deeper});
   }
   return all;
