@@ -42,9 +42,16 @@ class [[nodiscard]] Variable {
   Variable() = default;
   Variable(const Variable&) = default;
   Variable(Variable&&) = default;
-  /// Makes this a handle of another array; a temporary, such as x.grad(), is no place to store one in.
+  /// Makes this a handle of another array.
   Variable& operator=(const Variable&) & = default;
   Variable& operator=(Variable&&) & = default;
+  /// Does not compile: nothing would keep what a temporary is assigned.
+  template <class E>
+  void operator=(E&&) && {
+    static_assert(
+        sizeof(E) == 0,
+        "a temporary Variable, such as x.grad(), keeps nothing: use x.set_grad(...) or x.assign(...)");
+  }
 
   /// A scalar, of shape (); rounded to T. B is bool: in V{1, 1} an integer is no requires_grad.
   template <class S, std::same_as<bool> B = bool>
