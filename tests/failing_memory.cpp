@@ -24,17 +24,27 @@ bool fails() noexcept {
   return true;
 }
 
-void* allocated(std::size_t bytes, std::size_t alignment) {
+/// Null if it fails.
+void* allocated(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t whole = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
-  void* const block = fails() ? nullptr : std::aligned_alloc(alignment, whole);
+  return fails() ? nullptr : std::aligned_alloc(alignment, whole);
+}
+
+void* required(void* block) {
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+void* operator new(std::size_t bytes) { return required(allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return required(allocated(bytes, static_cast<std::size_t>(alignment)));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return allocated(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocated(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* block) noexcept { std::free(block); }
