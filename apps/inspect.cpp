@@ -13,10 +13,8 @@
 
 #include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/files.hpp>
-#include <xgrad/xgrad.hpp>
-#ifdef XGRAD_APPS_ONNX
 #include <xgrad/onnx.hpp>
-#endif
+#include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"
 #include "common/command_line.hpp"
@@ -189,8 +187,6 @@ void print(const std::vector<TensorView>& tensors, const xgrad::Metadata& metada
     std::printf("metadata %s: %s\n", in_quotes(key).c_str(), in_quotes(value).c_str());
 }
 
-#ifdef XGRAD_APPS_ONNX
-
 /// "(batch, 16)", with ? for what the file does not say.
 std::string shape_of(const xgrad::onnx::ValueDescription& value) {
   if (!value.shape) return "?";
@@ -232,8 +228,6 @@ void inspect_onnx(const std::string& path) {
   }
 }
 
-#endif
-
 void inspect_gguf(const std::string& path) {
   const xgrad::GgufFile file(path);
   print(file.tensors(), {});
@@ -260,9 +254,7 @@ bool is_torch_file(const std::string& path) {
 }
 
 void inspect(const std::string& path) {
-#ifdef XGRAD_APPS_ONNX
   if (path.ends_with(".onnx")) return inspect_onnx(path);
-#endif
   if (path.ends_with(".gguf")) return inspect_gguf(path);
   if (path.ends_with(".npy")) {
     const xgrad::NpyFile file(path);

@@ -36,34 +36,16 @@ install(FILES ${include_dir}/xgrad/ops.hpp DESTINATION ${headers_dir})
 if(XGRAD_ONEDNN)
   install(FILES cmake/FindDNNL.cmake DESTINATION ${package_dir})
 endif()
-if(XGRAD_BUILD_FILES)
-  xgrad_install(xgrad_files xgradFilesTargets "")
-  xgrad_install_headers(files development files)
+foreach(component IN LISTS components)
+  set(prefix)
+  if(component STREQUAL mpi) # has packages of its own
+    set(prefix mpi_)
+  endif()
+  xgrad_install(xgrad_${component} xgrad_${component}Targets "${prefix}")
+  xgrad_install_headers(${component} ${prefix}development ${component})
+endforeach()
+if(TARGET xgrad_files)
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
-endif()
-if(XGRAD_BUILD_TOKENIZERS)
-  xgrad_install(xgrad_tokenizers xgradTokenizersTargets "")
-  xgrad_install_headers(tokenizers development tokenizers)
-endif()
-if(XGRAD_BUILD_PRETRAINED)
-  xgrad_install(xgrad_pretrained xgradPretrainedTargets "")
-  xgrad_install_headers(pretrained development pretrained)
-endif()
-if(XGRAD_BUILD_GENERATION)
-  xgrad_install(xgrad_generation xgradGenerationTargets "")
-  xgrad_install_headers(generation development generation)
-endif()
-if(XGRAD_BUILD_ONNX)
-  xgrad_install(xgrad_onnx xgradOnnxTargets "")
-  xgrad_install_headers(onnx development onnx)
-endif()
-if(XGRAD_BUILD_REPORT)
-  xgrad_install(xgrad_report xgradReportTargets "")
-  xgrad_install_headers(report development report)
-endif()
-if(XGRAD_BUILD_MPI)
-  xgrad_install(xgrad_mpi xgradMpiTargets mpi_)
-  xgrad_install_headers(mpi mpi_development mpi)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
@@ -106,44 +88,44 @@ if(XGRAD_ONEDNN)
 endif()
 list(APPEND blas ${CMAKE_THREAD_LIBS_INIT})
 xgrad_install_pkg_config(xgrad xgrad "${PROJECT_DESCRIPTION}" COMPONENT development REQUIRES xtensor ${blas})
-if(XGRAD_BUILD_FILES)
+if(TARGET xgrad_files)
   xgrad_install_pkg_config(
     xgrad-files xgrad_files "safetensors, npy, npz and torch files and checkpoints for xgrad"
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}"
     STATIC_REQUIRES libzip)
 endif()
-if(XGRAD_BUILD_TOKENIZERS)
+if(TARGET xgrad_tokenizers)
   xgrad_install_pkg_config(
     xgrad-tokenizers xgrad_tokenizers "tokenizers of pretrained models, for xgrad"
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}")
 endif()
-if(XGRAD_BUILD_PRETRAINED)
+if(TARGET xgrad_pretrained)
   xgrad_install_pkg_config(
     xgrad-pretrained xgrad_pretrained "pretrained encoders and decoders for xgrad"
     COMPONENT development
     REQUIRES "xgrad-files = ${PROJECT_VERSION}" "xgrad-tokenizers = ${PROJECT_VERSION}")
 endif()
-if(XGRAD_BUILD_GENERATION)
+if(TARGET xgrad_generation)
   xgrad_install_pkg_config(
     xgrad-generation xgrad_generation "texts by pretrained decoders, for xgrad"
     COMPONENT development
     REQUIRES "xgrad-pretrained = ${PROJECT_VERSION}")
 endif()
-if(XGRAD_BUILD_ONNX)
+if(TARGET xgrad_onnx)
   xgrad_install_pkg_config(
     xgrad-onnx xgrad_onnx "ONNX files, as modules that can be trained, for xgrad"
     COMPONENT development
     REQUIRES "xgrad-files = ${PROJECT_VERSION}")
 endif()
-if(XGRAD_BUILD_REPORT)
+if(TARGET xgrad_report)
   xgrad_install_pkg_config(
     xgrad-report xgrad_report "reports of training runs as HTML pages, for xgrad"
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}")
 endif()
-if(XGRAD_BUILD_MPI)
+if(TARGET xgrad_mpi)
   xgrad_install_pkg_config(
     xgrad-mpi xgrad_mpi "training on several machines, by MPI, for xgrad"
     COMPONENT mpi_development

@@ -1,9 +1,5 @@
 // Tokens of byte-level byte pair encoding.
-#include <stdexcept>
-
 #include "text_tokens.hpp"
-
-#ifdef XGRAD_APPS_TOKENIZERS
 
 #include <span>
 #include <utility>
@@ -98,17 +94,3 @@ TextTokens TextTokens::saved_byte_pairs(const SavedModel& saved) {
 }
 
 }  // namespace apps
-
-#else
-
-namespace apps {
-
-TextTokens TextTokens::of_byte_pairs(const std::string&, std::size_t) {
-  throw std::runtime_error("this build has no tokenizers (XGRAD_BUILD_TOKENIZERS)");
-}
-
-TextTokens TextTokens::saved_byte_pairs(const SavedModel&) { return of_byte_pairs("", 0); }
-
-}  // namespace apps
-
-#endif

@@ -32,7 +32,7 @@ class World : public xgrad::Communicator {
   /// Throws std::runtime_error if mpirun has started several processes, which would all do the same.
   World() {
     if (xgrad::detail::launched_processes() > 1 || xgrad::detail::launched_rank().value_or(0) > 0)
-      throw std::runtime_error("started by mpirun, but built without MPI (XGRAD_BUILD_MPI)");
+      throw std::runtime_error("started by mpirun, but built without MPI (XGRAD_COMPONENTS has no mpi)");
   }
 
   std::size_t rank() const override { return 0; }

@@ -289,7 +289,7 @@ int main(int argc, char** argv) {
       "turns; of "
       "all, how long a rank waits for the others, how long it computes while gradients are on their way, and "
       "what "
-      "it sends in a step. To be started by mpirun, or run.sh --ranks.");
+      "it sends in a step. To be started by mpirun.");
   app.add_option("--config", configs, "Sizes of the encoder, as of bench_encoder")
       ->check(apps::one_of(config_names()))
       ->capture_default_str();

@@ -213,7 +213,6 @@ TEST(ProgramsOnRanksTest, AGptWithDropoutAndSamplesIsThatOfOneProcess) {
       true);
 }
 
-#ifdef XGRAD_BUILD_PRETRAINED
 TEST(ProgramsOnRanksTest, APretrainedModelIsThatOfOneProcess) {
   const xgrad_tests::TemporaryFolder folder;
   std::string text;
@@ -235,7 +234,6 @@ TEST(ProgramsOnRanksTest, APretrainedModelIsThatOfOneProcess) {
   const std::string alone = trained(1, "alone");
   for (const std::size_t count : counts) EXPECT_TRUE(trained(count, std::to_string(count)) == alone) << count;
 }
-#endif
 
 TEST(ProgramsOnRanksTest, TheTimesOfAllRanksAreTold) {
   const xgrad_tests::TemporaryFolder folder;
