@@ -6,12 +6,12 @@
 #include <fstream>
 #include <random>
 #include <regex>
-#include <set>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/autograd/check_op.hpp>
 
+#include "../../files.hpp"
 #include "../../keep_num_threads.hpp"
 #include "draw.hpp"
 #include "expect_near.hpp"
@@ -82,22 +82,14 @@ TEST_P(OpTest, ValueAgreesWithTheReference) {
   });
 }
 
-/// nan is the largest number of all that are sorted, has the sign 0 and compares as false, as in PyTorch.
-bool passes_nan_on(const Op& op) {
-  static const std::set<std::string> others{"sorting.sort",  "sorting.topk",   "sorting.unique",
-                                            "rounding.sign", "comparisons.gt", "where.nan_to_num"};
-  return !others.contains(op.name);
-}
-
 TEST_P(OpTest, PassesCheckOp) {
   for_each_case([this](const Case& sample, const std::vector<Array<double>>& elements) {
-    const bool has_any_length = op().name != "linear_map";  // whose function is the caller's, for one length
     const auto report = check_op(sample.in_double, leaves<double>(elements),
                                  {.gradcheck = options(sample),
                                   .in_float = sample.in_float,
-                                  .nan = passes_nan_on(op()),
-                                  .empty = has_any_length,
-                                  .wrong_shapes = has_any_length});
+                                  .nan = op().passes_nan_on,
+                                  .empty = op().takes_any_length,
+                                  .wrong_shapes = op().takes_any_length});
     EXPECT_TRUE(report) << report.text();
   });
 }
@@ -186,6 +178,17 @@ void expect_near_in_scale(const std::vector<Array<float>>& a, const std::vector<
   }
 }
 
+/// The bits of the value and the gradients are those of the first call, which it keeps.
+template <class T>
+void expect_bits_of_first(std::vector<Array<T>>& first, const Variable<T>& y, std::vector<Array<T>> grads) {
+  grads.push_back(y.value());
+  if (first.empty()) first = grads;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    SCOPED_TRACE(i + 1 == grads.size() ? "bits of the value" : "bits of gradient " + std::to_string(i));
+    expect_same_bits(grads[i], first[i]);
+  }
+}
+
 void check_large(const Case& sample, std::mt19937_64& random) {
   std::vector<Array<double>> elements, direction;
   for (const Array<double>& drawn : draw(sample.inputs, random)) {
@@ -196,6 +199,8 @@ void check_large(const Case& sample, std::mt19937_64& random) {
   const Array<double> seed = seed_like(Variable<double>(expected)).value();
   const double expected_slope = slope(sample.reference, elements, direction, seed);
   const KeepNumThreads keep;
+  std::vector<Array<double>> first;
+  std::vector<Array<float>> first_float;
   for (const std::size_t threads : {1, 3}) {
     SCOPED_TRACE(std::to_string(threads) + " threads");
     xgrad::set_num_threads(threads);
@@ -209,7 +214,11 @@ void check_large(const Case& sample, std::mt19937_64& random) {
     const Inputs<float> x_float = leaves<float>(elements);
     const Variable<float> y_float = sample.in_float(x_float);
     expect_near(y_float.value(), expected, 1e-5, "float");
-    expect_near_in_scale(gradients(y_float, x_float), grads, 5e-5);
+    const auto grads_float = gradients(y_float, x_float);
+    expect_near_in_scale(grads_float, grads, 5e-5);
+
+    expect_bits_of_first(first, y, grads);
+    expect_bits_of_first(first_float, y_float, grads_float);
   }
 }
 
@@ -220,6 +229,46 @@ TEST_P(OpTest, LargeArraysAgreeWithTheReference) {
     SCOPED_TRACE(trace);
     std::mt19937_64 random(i + 1);
     check_large(op().large[i], random);
+  }
+}
+
+// Far from 0
+
+/// The value at x, the first two derivatives, and the first one of a call that is not recorded again.
+template <class T>
+std::vector<T> taylor(const Function<T>& f, float at) {
+  const Inputs<T> x{Variable<T>(static_cast<T>(at), true)};
+  const Variable<T> y = f(x);
+  const Variable<T> slope = grad(y, x, {.create_graph = true})[0];
+  const Variable<T> bend = slope.requires_grad() ? grad(slope, x, {.allow_unused = true})[0] : Variable<T>();
+  return {y.item(), slope.item(), bend.defined() ? bend.item() : T{0}, grad(f(x), x)[0].item()};
+}
+
+bool agree(float found, double expected, double tolerance) {
+  using Limits = std::numeric_limits<float>;
+  if (std::isnan(expected)) return std::isnan(found);
+  if (std::abs(expected) > Limits::max())
+    return std::isinf(found) && std::signbit(found) == std::signbit(expected);
+  if (std::abs(expected) < Limits::min()) return std::abs(found) <= Limits::min();
+  return std::abs(found - expected) <= tolerance * std::abs(expected);
+}
+
+TEST_P(OpTest, FloatAgreesWithDoubleFarFromZero) {
+  const char* const what[] = {"value", "derivative", "second derivative", "derivative, not recorded"};
+  for (std::size_t form = 0; form < op().tails.size(); ++form) {
+    for (const float size : {0.f,  1e-20f, 1e-8f, 1e-3f, 0.3f, 0.99f, 1.f,  1.5f,  3.f,     5.5f, 8.f,
+                             9.5f, 13.f,   17.f,  30.f,  60.f, 80.f,  1e4f, 1e10f, 1.8e19f, 1e30f}) {
+      for (const float x : {size, -size}) {
+        const auto found = taylor<float>(op().tails[form].in_float, x);
+        const auto expected = taylor<double>(op().tails[form].in_double, x);
+        // e^x and e^(x^2) turn the rounding of their exponent into a part of the result
+        const double tolerance = 2e-6 * (1 + std::min(100.0f, x * x));
+        for (std::size_t i = 0; i < found.size(); ++i)
+          EXPECT_TRUE(agree(found[i], expected[i], tolerance))
+              << op().name << ", form " << form << ", " << what[i] << " at " << x << ": " << found[i]
+              << ", in double " << expected[i];
+      }
+    }
   }
 }
 

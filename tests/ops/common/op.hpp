@@ -99,6 +99,15 @@ std::vector<Case> make_cases(const std::vector<std::vector<Input>>& lists, const
   return cases;
 }
 
+/// A function of single elements, of which float must be as exact as double far from 0, too.
+struct Tail {
+  template <class F>
+  Tail(const F& f) : in_float(f), in_double(f) {}
+
+  Function<float> in_float;
+  Function<double> in_double;
+};
+
 /// A call that must fail, and its text.
 struct ErrorCase {
   std::string expected;
@@ -116,6 +125,9 @@ struct Op {
   std::vector<Case> cases = {};
   std::vector<ErrorCase> errors = {};
   std::vector<Case> large = {};  ///< of arrays that kernels divide among threads (base/detail/pieces.hpp)
+  std::vector<Tail> tails = {};
+  bool passes_nan_on = true;     ///< an input with nan makes a result with nan
+  bool takes_any_length = true;  ///< also of no elements
 
   friend std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
 };

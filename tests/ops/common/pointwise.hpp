@@ -25,7 +25,16 @@ Op elementwise_op(const std::string& header, const char* name, const F& f, doubl
   return {header + "." + name,
           make_cases(lists, f, naive::map(reference)),
           {},
-          make_cases({{{large, range}}}, f, naive::map(reference))};
+          make_cases({{{large, range}}}, f, naive::map(reference)),
+          {f}};
+}
+
+/// The row of a function, with that of another form of it, such as that of other attributes.
+inline Op joined(Op op, const Op& form) {
+  op.cases.insert(op.cases.end(), form.cases.begin(), form.cases.end());
+  op.large.insert(op.large.end(), form.large.begin(), form.large.end());
+  op.tails.insert(op.tails.end(), form.tails.begin(), form.tails.end());
+  return op;
 }
 
 /// The row of a function of two elements, which broadcasts; the ranges are where they are drawn from.

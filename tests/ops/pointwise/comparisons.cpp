@@ -10,9 +10,11 @@
 namespace xgrad_tests::comparisons_rows {
 
 const Rows rows([] {
-  return std::vector<Op>{arithmetic_op(
+  Op op = arithmetic_op(
       "comparisons", "gt", [](const auto& x) { return where(gt(x[0], x[1]), x[0], x[1]); },
-      [](double a, double b) { return std::max(a, b); })};
+      [](double a, double b) { return std::max(a, b); });
+  op.passes_nan_on = false;  // a comparison with it is false
+  return std::vector<Op>{op};
 });
 
 template <class T>

@@ -25,14 +25,11 @@ double naive_gelu_tanh(double x) {
 }
 
 Op gelu_op() {
-  Op op = elementwise_op("elementwise", "gelu", [](const auto& x) { return xgrad::gelu(x[0]); }, naive_gelu,
-                         {-4, 4, 0});
-  Op tanh =
-      elementwise_op("elementwise", "", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
-                     naive_gelu_tanh, {-4, 4, 0});
-  op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
-  op.large.insert(op.large.end(), tanh.large.begin(), tanh.large.end());
-  return op;
+  return joined(elementwise_op("elementwise", "gelu", [](const auto& x) { return xgrad::gelu(x[0]); },
+                               naive_gelu, {-4, 4, 0}),
+                elementwise_op("elementwise", "gelu",
+                               [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
+                               naive_gelu_tanh, {-4, 4, 0}));
 }
 
 Op softplus_op() {

@@ -36,23 +36,25 @@ Op remainder_op() {
 }
 
 const Rows rows([] {
-  return std::vector<Op>{elementwise_op(
-                             "rounding", "floor", [](const auto& x) { return xgrad::floor(x[0]); },
-                             [](double x) { return std::floor(x); }, {-5, 5, 0.01}),
-                         elementwise_op(
-                             "rounding", "ceil", [](const auto& x) { return xgrad::ceil(x[0]); },
-                             [](double x) { return std::ceil(x); }, {-5, 5, 0.01}),
-                         elementwise_op(
-                             "rounding", "round", [](const auto& x) { return xgrad::round(x[0]); },
-                             [](double x) { return std::nearbyint(x); }, {-5, 5, 0.01}),
-                         elementwise_op(
-                             "rounding", "trunc", [](const auto& x) { return xgrad::trunc(x[0]); },
-                             [](double x) { return std::trunc(x); }, {-5, 5, 0.01}),
-                         elementwise_op(
-                             "rounding", "sign", [](const auto& x) { return xgrad::sign(x[0]); },
-                             [](double x) { return x < 0 ? -1.0 : 1.0; }, {-5, 5, 0.01}),
-                         fmod_op(),
-                         remainder_op()};
+  const auto row = [](const char* name, const auto& f, double (*reference)(double)) {
+    return elementwise_op("rounding", name, f, reference, {-5, 5, 0.01});
+  };
+  Op sign = row(
+      "sign", [](const auto& x) { return xgrad::sign(x[0]); }, [](double x) { return x < 0 ? -1.0 : 1.0; });
+  sign.passes_nan_on = false;  // it has the sign 0, as in PyTorch
+  return std::vector<Op>{
+      row(
+          "floor", [](const auto& x) { return xgrad::floor(x[0]); }, [](double x) { return std::floor(x); }),
+      row(
+          "ceil", [](const auto& x) { return xgrad::ceil(x[0]); }, [](double x) { return std::ceil(x); }),
+      row(
+          "round", [](const auto& x) { return xgrad::round(x[0]); },
+          [](double x) { return std::nearbyint(x); }),
+      row(
+          "trunc", [](const auto& x) { return xgrad::trunc(x[0]); }, [](double x) { return std::trunc(x); }),
+      sign,
+      fmod_op(),
+      remainder_op()};
 });
 
 const Conformance conformance{{"floor", [](const auto& c) { return floor(c.x()); }},

@@ -52,11 +52,11 @@ Op special_op(const char* name, const F& f, double (*reference)(double)) {
 }
 
 Op polygamma_op() {
-  Op op = special_op(
-      "polygamma", [](const auto& x) { return xgrad::polygamma(1, x[0]); }, naive_polygamma<1>);
-  const Op second = special_op(
-      "", [](const auto& x) { return xgrad::polygamma(2, x[0]); }, naive_polygamma<2>);
-  op.cases.insert(op.cases.end(), second.cases.begin(), second.cases.end());
+  Op op =
+      joined(special_op(
+                 "polygamma", [](const auto& x) { return xgrad::polygamma(1, x[0]); }, naive_polygamma<1>),
+             special_op(
+                 "polygamma", [](const auto& x) { return xgrad::polygamma(2, x[0]); }, naive_polygamma<2>));
   op.cases.push_back(make_case(
       {{{17}, {0.5, 3}}}, [](const auto& x) { return xgrad::polygamma(0, x[0]); },
       naive::map(naive_digamma)));

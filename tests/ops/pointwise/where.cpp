@@ -53,10 +53,11 @@ Op where_op() {
 }
 
 const Rows rows([] {
-  return std::vector<Op>{where_op(),
-                         elementwise_op(
-                             "where", "nan_to_num", [](const auto& x) { return xgrad::nan_to_num(x[0]); },
-                             [](double x) { return x; })};
+  Op nan_to_num = elementwise_op(
+      "where", "nan_to_num", [](const auto& x) { return xgrad::nan_to_num(x[0]); },
+      [](double x) { return x; });
+  nan_to_num.passes_nan_on = false;
+  return std::vector<Op>{where_op(), nan_to_num};
 });
 
 const Conformance conformance{

@@ -63,6 +63,7 @@ naive::Numbers overlap_of_rows(const naive::Numbers& x) {
 
 Op linear_map_op() {
   Op op{"linear_map"};
+  op.takes_any_length = false;  // its function is for one length
   const auto sums = [](const auto& x) { return cumulated(x[0]); };
   const auto overlap = [](const auto& x) { return overlapping(x[0]); };
   const Reference of_sums = [](const naive::Arguments& x) { return sums_of_heads(x[0]); };

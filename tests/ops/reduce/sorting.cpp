@@ -125,6 +125,7 @@ Op extreme_op(const std::string& name, const F& f, bool largest) {
 
 Op sort_op() {
   Op op{"sorting.sort"};
+  op.passes_nan_on = false;  // it is the largest number, as in PyTorch
   const auto sample = [](const Sample& one, bool descending) {
     const std::size_t length = one.shape.empty() ? 1 : one.shape[one.axis];
     return make_case(
@@ -153,6 +154,7 @@ Op sort_op() {
 
 Op topk_op() {
   Op op{"sorting.topk"};
+  op.passes_nan_on = false;  // as sort
   const auto sample = [](const Sample& one, std::size_t k, bool largest) {
     return make_case(
         {one.shape},
@@ -188,6 +190,7 @@ Op topk_op() {
 /// Each element times its place among the distinct ones.
 Op unique_op() {
   Op op{"sorting.unique"};
+  op.passes_nan_on = false;  // as sort
   const auto f = []<class T>(const Inputs<T>& x) {
     return x[0] * Variable<T>(Array<T>(xt::cast<T>(xgrad::unique(x[0]).inverse)));
   };
