@@ -161,6 +161,6 @@ struct NodeDescription {
 
 /// Makes the operator of a node. Throws ValueError for invalid attributes.
 template <class T>
-using MakeOperator = Operator<T> (*)(const NodeDescription&);
+using MakeOperator = std::function<Operator<T>(const NodeDescription&)>;
 
 }  // namespace xgrad::onnx::detail

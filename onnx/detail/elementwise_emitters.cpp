@@ -6,30 +6,24 @@
 
 #include "../../graph/record.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
-#include "../../ops/pointwise/activations.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
-#include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/pointwise/gated.hpp"
 #include "../../ops/pointwise/masked_fill.hpp"
 #include "../../ops/pointwise/rounding.hpp"
-#include "../../ops/pointwise/trigonometry.hpp"
 #include "../../ops/pointwise/where.hpp"
+#include "unary_operators.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
 
-/// Ops that are one operator of ONNX.
-const std::map<std::string, const char*>& unary_operators() {
-  static const std::map<std::string, const char*> names = {
-      {ops::exp.name, "Exp"},        {ops::log.name, "Log"},           {ops::sqrt.name, "Sqrt"},
-      {ops::tanh.name, "Tanh"},      {ops::sigmoid.name, "Sigmoid"},   {ops::erf.name, "Erf"},
-      {ops::relu.name, "Relu"},      {ops::abs.name, "Abs"},           {ops::reciprocal.name, "Reciprocal"},
-      {ops::floor.name, "Floor"},    {ops::ceil.name, "Ceil"},         {ops::sin.name, "Sin"},
-      {ops::cos.name, "Cos"},        {ops::sign.name, "Sign"},         {ops::round.name, "Round"},
-      {ops::alias.name, "Identity"}, {ops::tan.name, "Tan"},           {ops::asin.name, "Asin"},
-      {ops::acos.name, "Acos"},      {ops::atan.name, "Atan"},         {ops::sinh.name, "Sinh"},
-      {ops::cosh.name, "Cosh"},      {ops::asinh.name, "Asinh"},       {ops::acosh.name, "Acosh"},
-      {ops::atanh.name, "Atanh"},    {ops::softsign.name, "Softsign"}, {ops::hardswish.name, "HardSwish"}};
+/// Ops of single elements that are one operator of ONNX.
+template <class T>
+const std::map<std::string, const char*>& unary_names() {
+  static const std::map<std::string, const char*> names = [] {
+    std::map<std::string, const char*> all = {{ops::alias.name, "Identity"}};
+    for (const UnaryOperator<T>& one : unary_operators<T>()) all.emplace(one.op->name, one.name);
+    return all;
+  }();
   return names;
 }
 
@@ -43,7 +37,7 @@ const std::map<std::string, const char*>& binary_operators() {
 
 template <class T>
 void emit_unary(Exporter<T>& to, const OpPair<T>& op) {
-  to.result(op, to.graph().node(unary_operators().at(op.info().name), {to.name_of(op, 0)}));
+  to.result(op, to.graph().node(unary_names<T>().at(op.info().name), {to.name_of(op, 0)}));
 }
 
 template <class T>
@@ -208,7 +202,7 @@ void emit_masked_fill(Exporter<T>& to, const OpPair<T>& op) {
 
 template <class T>
 void add_elementwise_emitters(EmitterTable<T>& all) {
-  for (const auto& [op, name] : unary_operators()) all[op] = &emit_unary<T>;
+  for (const auto& [op, name] : unary_names<T>()) all[op] = &emit_unary<T>;
   for (const auto& [op, name] : binary_operators()) all[op] = &emit_binary<T>;
   add_emitter(all, &emit_composed_unary<T>, {&ops::rsqrt, &ops::square, &ops::cube, &ops::silu});
   add_emitter(all, &emit_gelu<T>, {&ops::gelu});

@@ -11,11 +11,11 @@
 #include "../../ops/pointwise/broadcast.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/pointwise/rounding.hpp"
-#include "../../ops/pointwise/trigonometry.hpp"
 #include "../../ops/pointwise/where.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
 #include "types.hpp"
+#include "unary_operators.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -23,11 +23,10 @@ namespace {
 using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 template <class T>
-using Unary = Variable<T> (*)(const Variable<T>&);
-
-template <class T, Unary<T> f>
-Operator<T> unary(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> Results<T> { return {f(given.floats(0))}; };
+MakeOperator<T> unary(Variable<T> (*f)(const Variable<T>&)) {
+  return [f](const NodeDescription&) -> Operator<T> {
+    return [f](const Arguments<T>& given) -> Results<T> { return {f(given.floats(0))}; };
+  };
 }
 
 /// Integers wrap around, as in other runtimes.
@@ -502,39 +501,16 @@ template <class T>
 void add_elementwise_operators(OperatorTable<T>& table) {
   using V = Variable<T>;
   using Node = const NodeDescription&;
-  table["Sqrt"] = unary<T, sqrt<T>>;
-  table["Exp"] = unary<T, exp<T>>;
-  table["Log"] = unary<T, log<T>>;
-  table["Erf"] = unary<T, erf<T>>;
-  table["Tanh"] = unary<T, tanh<T>>;
-  table["Sigmoid"] = unary<T, sigmoid<T>>;
-  table["Relu"] = unary<T, relu<T>>;
-  table["Reciprocal"] = unary<T, reciprocal<T>>;
-  table["Sin"] = unary<T, sin<T>>;
-  table["Cos"] = unary<T, cos<T>>;
-  table["Floor"] = unary<T, floor<T>>;
-  table["Ceil"] = unary<T, ceil<T>>;
-  table["Round"] = unary<T, round<T>>;
-  table["Sign"] = sign_operator<T>;
-  table["Tan"] = unary<T, tan<T>>;
-  table["Asin"] = unary<T, asin<T>>;
-  table["Acos"] = unary<T, acos<T>>;
-  table["Atan"] = unary<T, atan<T>>;
-  table["Sinh"] = unary<T, sinh<T>>;
-  table["Cosh"] = unary<T, cosh<T>>;
-  table["Asinh"] = unary<T, asinh<T>>;
-  table["Acosh"] = unary<T, acosh<T>>;
-  table["Atanh"] = unary<T, atanh<T>>;
-  table["Mish"] = unary<T, mish<T>>;
-  table["HardSwish"] = unary<T, hardswish<T>>;
-  table["Softsign"] = unary<T, softsign<T>>;
+  for (const UnaryOperator<T>& one : unary_operators<T>()) table[one.name] = unary<T>(one.function);
+  table["Sign"] = sign_operator<T>;  // also of integers, as Abs
+  table["Abs"] = absolute<T>;
+  table["Mish"] = unary<T>(mish<T>);
   table["Softplus"] = softplus_operator<T>;
   table["HardSigmoid"] = hard_sigmoid<T>;
   table["Selu"] = selu_operator<T>;
   table["Shrink"] = shrink<T>;
   table["PRelu"] = prelu_operator<T>;
   table["Neg"] = negative<T>;
-  table["Abs"] = absolute<T>;
   table["Gelu"] = gelu_operator<T>;
   table["LeakyRelu"] = with_alpha<T, leaky_relu<T>, 1>;
   table["Elu"] = with_alpha<T, elu<T>, 100>;
