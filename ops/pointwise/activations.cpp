@@ -92,6 +92,7 @@ Variable<T> celu(const Variable<T>& x, std::type_identity_t<T> alpha) {
       alpha);
 }
 
+// [softsign]
 template <class T>
 Variable<T> softsign(const Variable<T>& x) {
   return detail::unary(
@@ -99,6 +100,7 @@ Variable<T> softsign(const Variable<T>& x) {
       [](const Variable<T>& dy, const Variable<T>& x) { return dy * square(reciprocal(abs(x) + 1)); });
 }
 
+// [softsign]
 template <class T>
 Variable<T> tanhshrink(const Variable<T>& x) {
   return x - tanh(x);
