@@ -492,7 +492,8 @@ class Comparison {
     }
     const json answer = torch_->answer(question);
     if (answer.contains("unknown"))
-      return tell("random_programs.py does not know " + answer["unknown"].get<std::string>());
+      return tell("PyTorch has no function " + answer["unknown"].get<std::string>() +
+                  ": random_programs.py must compute it");
     if (answer.contains("error")) return tell("PyTorch: " + answer["error"].get<std::string>());
     const Run<double> made = run<double>(program_, at_);
     for (const Step& step : program_.steps) {

@@ -17,17 +17,9 @@ torch.set_num_threads(1)
 warnings.simplefilter("ignore")  # of what is meant, such as variances of one element
 
 
-def other(x, a):
-    return x[1] if len(x) > 1 else torch.tensor(float(a["other"]))
-
-
 def dims(x, a):
     axes = a["dim"]
     return tuple(range(x.dim())) if axes is None else axes
-
-
-def reduced(f):
-    return lambda x, a: f(x[0], dim=dims(x[0], a), keepdim=a["keepdim"])
 
 
 def var(x, a):
@@ -66,10 +58,6 @@ def pad(x, a):
 def index(x, a):
     items = zip(a["starts"], a["ends"], a["steps"])
     return x[0][tuple(start if step == 0 else slice(start, end, step) for start, end, step in items)]
-
-
-def with_indices(y):
-    return [y[0], y[1].double()]
 
 
 def linear(x, a):
@@ -168,10 +156,6 @@ def huber_loss(x, a):
     d, delta = x[0] - x[1], a["delta"]
     y = torch.where(d.abs() <= delta, d * d / 2, delta * (d.abs() - delta / 2))
     return {"none": lambda: y, "mean": y.mean, "sum": y.sum}[a["reduction"]]()
-
-
-def kl_div(x, a):
-    return F.kl_div(*x, reduction=a["reduction"], log_target=a["log_target"])
 
 
 def binary_cross_entropy(x, a):
@@ -307,17 +291,7 @@ def conv_transpose(f, x, a):
 
 
 def max_pool(f, x, a):
-    y, ids = f(x[0], a["kernel_size"], a["stride"], a["padding"], a["dilation"], a["ceil_mode"], return_indices=True)
-    return [y, ids.double()]
-
-
-def avg_pool1d(x, a):
-    return F.avg_pool1d(x[0], a["kernel_size"], a["stride"], a["padding"], a["ceil_mode"], a["count_include_pad"])
-
-
-def avg_pool2d(x, a):
-    return F.avg_pool2d(x[0], a["kernel_size"], a["stride"], a["padding"], a["ceil_mode"], a["count_include_pad"],
-                        a["divisor_override"])
+    return f(x[0], a["kernel_size"], a["stride"], a["padding"], a["dilation"], a["ceil_mode"], return_indices=True)
 
 
 def embedding_bag(x, a):
@@ -348,7 +322,7 @@ def scatter(x, a):
 
 
 def median(x, a):
-    return with_indices(x[0].median(a["dim"], a["keepdim"])) if a["dim"] is not None else x[0].median()
+    return x[0].median() if a["dim"] is None else x[0].median(a["dim"], a["keepdim"])
 
 
 def quantile(x, a):
@@ -359,8 +333,7 @@ def quantile(x, a):
 
 
 def unique(x, a):
-    found = torch.unique(x[0].detach(), dim=a["dim"], return_inverse=True, return_counts=True)
-    return [y.double() for y in found]
+    return torch.unique(x[0].detach(), dim=a["dim"], return_inverse=True, return_counts=True)
 
 
 def with_gradient(value, y):
@@ -402,10 +375,6 @@ def cdist(x, a):
     return torch.linalg.vector_norm(x[0].unsqueeze(-2) - x[1].unsqueeze(-3), a["p"], -1)
 
 
-def compared(name):
-    return lambda x, a: getattr(torch, name)(x[0], other(x, a)).double()
-
-
 def recurrent(name):
     """x, h0, c0 of an lstm, lengths and the weights."""
     states = 2 if name == "lstm" else 1
@@ -433,170 +402,78 @@ def recurrent(name):
     return of_layers
 
 
-def same(name):
-    return lambda x, a: getattr(torch, name)(x[0])
-
-
-def pair(name):
-    return lambda x, a: getattr(torch, name)(x[0], other(x, a))
-
-
+# Functions that PyTorch does not have by this name, with these inputs in this order and these attributes as keywords, or whose
+# derivatives are wrong there.
 ops = {
     **{name: recurrent(name) for name in "rnn gru lstm".split()},
-    **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
-    **{name: same(name) for name in ("sin cos tan asin acos atan sinh cosh exp2 expm1 log1p log2 log10 floor ceil round "
-                                     "trunc sign lgamma digamma erfc erfinv asinh acosh atanh").split()},
-    **{name: pair(name) for name in "atan2 xlogy fmod logaddexp hypot remainder".split()},
-    **{name: compared(name) for name in "eq ne lt le gt ge".split()},
     "lerp": lambda x, a: torch.lerp(*torch.broadcast_tensors(*x)) if len(x) > 2 else torch.lerp(*x, a["weight"]),
-    "nan_to_num": lambda x, a: torch.nan_to_num(x[0], a["nan"], a["posinf"], a["neginf"]),
-    "mish": lambda x, a: F.mish(x[0]),
-    "hardswish": lambda x, a: F.hardswish(x[0]),
     "hardsigmoid": hardsigmoid,
-    "hardtanh": lambda x, a: F.hardtanh(x[0], a["min_val"], a["max_val"]),
-    "relu6": lambda x, a: F.relu6(x[0]),
-    "selu": lambda x, a: F.selu(x[0]),
     "celu": celu,
-    "softsign": lambda x, a: F.softsign(x[0]),
-    "tanhshrink": lambda x, a: F.tanhshrink(x[0]),
     "softshrink": lambda x, a: F.softshrink(x[0], a["lambda"]),
     "hardshrink": lambda x, a: F.hardshrink(x[0], a["lambda"]),
-    "threshold": lambda x, a: F.threshold(x[0], a["threshold"], a["value"]),
     "polygamma": lambda x, a: torch.polygamma(a["n"], x[0]),
-    "leaky_relu": lambda x, a: F.leaky_relu(x[0], a["negative_slope"]),
-    "elu": lambda x, a: F.elu(x[0], a["alpha"]),
     "log_sigmoid": lambda x, a: F.logsigmoid(x[0]),
-    "silu": lambda x, a: F.silu(x[0]),
-    "gelu": lambda x, a: F.gelu(x[0], approximate=a["approximate"]),
-    "softplus": lambda x, a: F.softplus(x[0], a["beta"], a["threshold"]),
     "clamp": clamp,
-    "dropout": lambda x, a: F.dropout(x[0], a["p"], a["training"]),
-    "add": lambda x, a: x[0] + a.get("alpha", 1) * other(x, a),
-    "sub": lambda x, a: x[0] - a.get("alpha", 1) * other(x, a),
-    "mul": lambda x, a: x[0] * other(x, a),
-    "div": lambda x, a: x[0] / other(x, a),
-    "pow": lambda x, a: torch.pow(x[0], x[1] if len(x) > 1 else float(a["other"])),
-    "maximum": lambda x, a: torch.maximum(x[0], other(x, a)),
-    "minimum": lambda x, a: torch.minimum(x[0], other(x, a)),
+    "pow": lambda x, a: torch.pow(x[0], float(a["other"]) if "other" in a else x[1]),
     "broadcast_to": lambda x, a: x[0].broadcast_to(a["shape"]),
     "sum_to": lambda x, a: x[0].sum_to_size(a["shape"]),
-    "where": lambda x, a: torch.where(x[0], x[1], x[2]),
     "masked_fill": masked_fill,
-    "matmul": lambda x, a: torch.matmul(x[0], x[1]),
-    "bmm": lambda x, a: torch.bmm(x[0], x[1]),
     "linear": linear,
     "linear_relu": lambda x, a: torch.relu(linear(x, a)),
     "bfloat16_linear": lambda x, a: linear([x[0], x[1].float().bfloat16().to(x[0].dtype), x[2]], a),
     "gemm": gemm,
     "linear_map": lambda x, a: torch.cumsum(x[0], -1),
-    "outer": lambda x, a: torch.outer(x[0], x[1]),
     "tensordot": lambda x, a: torch.tensordot(x[0], x[1], (a["dims_a"], a["dims_b"])),
-    "cross": lambda x, a: torch.linalg.cross(x[0], x[1], dim=a["dim"]),
-    "matrix_power": lambda x, a: torch.linalg.matrix_power(x[0], a["n"]),
     "einsum": lambda x, a: torch.einsum(a["equation"], x),
-    "sum": reduced(torch.sum),
-    "mean": reduced(torch.mean),
-    "amax": reduced(torch.amax),
-    "amin": reduced(torch.amin),
-    "logsumexp": reduced(torch.logsumexp),
     "var": var,
     "std": std,
     "norm": norm,
     "prod": prod,
-    "reshape": lambda x, a: x[0].reshape(a["shape"]),
-    "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
     "mT": lambda x, a: x[0].mT,
-    "transpose": lambda x, a: x[0].transpose(a["dim0"], a["dim1"]),
-    "permute": lambda x, a: x[0].permute(a["dims"]),
-    "unsqueeze": lambda x, a: x[0].unsqueeze(a["dim"]),
-    "squeeze": lambda x, a: x[0].squeeze() if a["dim"] is None else x[0].squeeze(a["dim"]),
     "expand": lambda x, a: x[0].expand(a["shape"]),
     "cat": lambda x, a: torch.cat(x, a["dim"]),
     "stack": lambda x, a: torch.stack(x, a["dim"]),
     "split": lambda x, a: list(torch.split(x[0], a["sizes"], a["dim"])),
-    "narrow": lambda x, a: x[0].narrow(a["dim"], a["start"], a["length"]),
     "slice": sliced,
-    "select": lambda x, a: x[0].select(a["dim"], a["index"]),
-    "tril": lambda x, a: x[0].tril(a["diagonal"]),
-    "triu": lambda x, a: x[0].triu(a["diagonal"]),
     "index": index,
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
-    "solve_triangular": lambda x, a: torch.linalg.solve_triangular(x[0], x[1], **a),
-    "cholesky": lambda x, a: torch.linalg.cholesky(x[0], upper=a["upper"]),
     "solve": solve,
-    "inv": lambda x, a: torch.linalg.inv(x[0]),
-    "diagonal": lambda x, a: x[0].diagonal(a["offset"], a["dim1"], a["dim2"]),
-    "diag_embed": lambda x, a: torch.diag_embed(x[0], a["offset"], a["dim1"], a["dim2"]),
     "diag": lambda x, a: (x[0].diagonal if x[0].dim() > 1 else x[0].diag_embed)(a["diagonal"]),
     "trace": lambda x, a: x[0].diagonal(0, -2, -1).sum(-1),
-    "slogdet": lambda x, a: list(torch.linalg.slogdet(x[0])),
-    "logdet": lambda x, a: torch.logdet(x[0]),
-    "det": lambda x, a: torch.linalg.det(x[0]),
-    "eigh": lambda x, a: list(torch.linalg.eigh(x[0], a["UPLO"])),
-    "qr": lambda x, a: list(torch.linalg.qr(x[0], a["mode"])),
     "lstsq": lambda x, a: torch.linalg.pinv(x[0]) @ x[1],
-    "svd": lambda x, a: list(torch.linalg.svd(x[0], a["full_matrices"])),
-    "pinv": lambda x, a: torch.linalg.pinv(x[0]),
-    "matrix_exp": lambda x, a: torch.linalg.matrix_exp(x[0]),
-    "flip": lambda x, a: x[0].flip(a["dims"]),
-    "roll": lambda x, a: x[0].roll(a["shifts"], a["dims"]),
     "repeat": lambda x, a: x[0].repeat(a["repeats"]),
     "pad": pad,
-    "max": lambda x, a: with_indices(x[0].max(a["dim"], a["keepdim"])),
-    "min": lambda x, a: with_indices(x[0].min(a["dim"], a["keepdim"])),
-    "sort": lambda x, a: with_indices(x[0].sort(a["dim"], a["descending"])),
-    "topk": lambda x, a: with_indices(x[0].topk(a["k"], a["dim"], a["largest"])),
-    "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]).double(),
-    "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]).double(),
-    "argsort": lambda x, a: x[0].argsort(a["dim"], a["descending"]).double(),
-    "searchsorted": lambda x, a: torch.searchsorted(x[0].detach(), x[1].detach(), right=a["right"]).double(),
+    "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]),
+    "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]),
     "unique": unique,
     "median": median,
     "quantile": quantile,
-    "nonzero": lambda x, a: torch.nonzero(x[0]).double(),
-    "repeat_interleave": lambda x, a: x[0].repeat_interleave(x[1], a["dim"]),
     "scatter": scatter,
     "scatter_reduce": lambda x, a: x[0].scatter_reduce(a["dim"], x[1], x[2], a["reduce"],
                                                        include_self=a["include_self"]),
     "scatter_add": lambda x, a: x[0].scatter_add(a["dim"], x[1], x[2]),
     "index_add": lambda x, a: x[0].index_add(a["dim"], x[1], x[2]),
     "index_put": lambda x, a: x[0].index_put(tuple(x[2:]), x[1], a["accumulate"]),
-    "masked_select": lambda x, a: x[0].masked_select(x[1]),
-    "one_hot": lambda x, a: F.one_hot(x[0], a["num_classes"]).double(),
-    "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": cumprod,
     "logcumsumexp": logcumsumexp,
-    "cummax": lambda x, a: with_indices(torch.cummax(x[0], a["dim"])),
-    "cummin": lambda x, a: with_indices(torch.cummin(x[0], a["dim"])),
-    "normalize": lambda x, a: F.normalize(x[0], a["p"], a["dim"], a["eps"]),
     "cosine_similarity": cosine_similarity,
     "cdist": cdist,
-    "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
-    "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
     "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
     "rms_norm": rms_norm,
     "rotary": rotary,
     "gated": lambda x, a: gates[a["function"]](x[0]) * x[1],
-    "glu": lambda x, a: F.glu(x[0], a["dim"]),
     "mse_loss": mse_loss,
     "l1_loss": l1_loss,
     "huber_loss": huber_loss,
     "smooth_l1_loss": smooth_l1_loss,
-    "kl_div": kl_div,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
     "binary_cross_entropy": probability_cross_entropy,
-    "margin_ranking_loss": lambda x, a: F.margin_ranking_loss(*x, **a),
-    "cosine_embedding_loss": lambda x, a: F.cosine_embedding_loss(*x, **a),
-    "hinge_embedding_loss": lambda x, a: F.hinge_embedding_loss(*x, **a),
     "soft_margin_loss": lambda x, a: reduced_losses(F.softplus(-x[1] * x[0], threshold=math.inf), a),
     "multi_margin_loss": multi_margin_loss,
     "ctc_loss": ctc_loss,
-    "triplet_margin_loss": lambda x, a: F.triplet_margin_loss(*x, **a),
-    "gaussian_nll_loss": lambda x, a: F.gaussian_nll_loss(*x, **a),
-    "poisson_nll_loss": lambda x, a: F.poisson_nll_loss(*x, **a),
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
     "linear_cross_entropy": linear_cross_entropy,
@@ -604,27 +481,36 @@ ops = {
     "attention_with_weights": lambda x, a: attention(*x, a),
     "qkv_attention": qkv_attention,
     "self_attention": self_attention,
-    "conv1d": lambda x, a: F.conv1d(*x, **a),
-    "conv2d": lambda x, a: F.conv2d(*x, **a),
     "conv_transpose1d": lambda x, a: conv_transpose(F.conv_transpose1d, x, a),
     "conv_transpose2d": lambda x, a: conv_transpose(F.conv_transpose2d, x, a),
     "max_pool1d": lambda x, a: max_pool(F.max_pool1d, x, a),
     "max_pool2d": lambda x, a: max_pool(F.max_pool2d, x, a),
-    "avg_pool1d": avg_pool1d,
-    "avg_pool2d": avg_pool2d,
-    "adaptive_avg_pool1d": lambda x, a: F.adaptive_avg_pool1d(x[0], a["output_size"]),
-    "adaptive_avg_pool2d": lambda x, a: F.adaptive_avg_pool2d(x[0], a["output_size"]),
-    "adaptive_max_pool1d": lambda x, a: with_indices(F.adaptive_max_pool1d(x[0], a["output_size"], True)),
-    "adaptive_max_pool2d": lambda x, a: with_indices(F.adaptive_max_pool2d(x[0], a["output_size"], True)),
-    "unfold": lambda x, a: F.unfold(x[0], **a),
-    "fold": lambda x, a: F.fold(x[0], **a),
-    "interpolate": lambda x, a: F.interpolate(x[0], **a),
+    "adaptive_max_pool1d": lambda x, a: F.adaptive_max_pool1d(x[0], a["output_size"], True),
+    "adaptive_max_pool2d": lambda x, a: F.adaptive_max_pool2d(x[0], a["output_size"], True),
     "batch_norm": lambda x, a: batch_norm(x, a, a["training"]),
     "instance_norm": lambda x, a: batch_norm(x, a, a["use_input_stats"]),
     "group_norm": group_norm,
-    "prelu": lambda x, a: F.prelu(x[0], x[1]),
     "embedding_bag": embedding_bag,
 }
+
+
+def function(op):
+    """What computes calls of an op: from inputs and attributes; None if PyTorch has no function of this name."""
+    if op in ops:
+        return ops[op]
+    f = next((getattr(module, op) for module in (F, torch.linalg, torch) if hasattr(module, op)), None)
+
+    def call(x, a):
+        if "keepdim" in a:
+            a = {**a, "dim": dims(x[0], a)}
+        return f(*x, **{name: value for name, value in a.items() if value is not None and name != "other"})
+
+    return f and call
+
+
+def numbers(y):
+    """The results of a call, which may be ids or a mask."""
+    return [one if one.is_floating_point() else one.double() for one in (y if isinstance(y, (list, tuple)) else [y])]
 
 
 def tensor(entry):
@@ -644,10 +530,14 @@ def computed(program):
     names = [name for name, x in values.items() if x.requires_grad]
     results = {}
     for step in program["steps"]:
-        if step["op"] not in ops:
+        f = function(step["op"])
+        if f is None:
             return {"unknown": step["op"]}
-        y = ops[step["op"]]([None if name is None else values[name] for name in step["in"]], step["attrs"])
-        for name, x in zip(step["out"], y if isinstance(y, list) else [y]):
+        inputs, attributes = [None if name is None else values[name] for name in step["in"]], step["attrs"]
+        if "other" in attributes:  # a number in place of the second input
+            inputs.append(torch.tensor(float(attributes["other"])))
+        y = f(inputs, attributes)
+        for name, x in zip(step["out"], numbers(y)):
             values[name] = results[name] = x
     loss, derivatives = values[program["loss"]], []
     for directions in program["directions"]:
