@@ -7,9 +7,9 @@
 
 namespace xgrad {
 
-/// A function as a module without parameters: ReLU<float>() and the others below, or one of your own,
-/// FunctionModule<float>("Sine", [](const Variable<float>& x) { return sin(x); }).
-/// Throws ValueError for no function.
+/// A function as a module without parameters. Any function needs no more to be part of a Sequential, such as
+/// FunctionModule<float>("Erf", erf<float>) or one of your own; ReLU<float>() and the others below are short
+/// for those of PyTorch. Throws ValueError for no function.
 template <class T>
 class FunctionModule : public Module<T> {
  public:
