@@ -9,13 +9,13 @@ file(
 namespace xgrad::detail {
 namespace {
 
-constexpr unsigned char bytes[] = {
+constexpr unsigned char ${name}_bytes[] = {
 ${bytes}};
 
 }  // namespace
 
 extern const std::string_view ${name};
-const std::string_view ${name}(reinterpret_cast<const char*>(bytes), sizeof bytes);
+const std::string_view ${name}(reinterpret_cast<const char*>(${name}_bytes), sizeof ${name}_bytes);
 
 }  // namespace xgrad::detail
 ")

@@ -368,7 +368,11 @@ void GraphRecord::drop_early_arrays() {
 template <class T>
 std::size_t CollectedRun::add_graph(const std::string& name, const RecordedGraph<T>& graph,
                                     std::size_t step) {
-  Json head{{"name", name}, {"loss", graph.loss}, {"modules", graph.modules}, {"operands", graph.operands}};
+  Json head{{"name", name},
+            {"loss", graph.loss},
+            {"modules", graph.modules},
+            {"operands", graph.operands},
+            {"formulas", graph.formulas}};
   std::vector<ValueSnapshot> snapshot;
   for (const RecordedValue<T>& value : graph.values) {
     append(head, "values", value_json(value));

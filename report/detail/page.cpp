@@ -4,7 +4,7 @@
 
 namespace xgrad::detail {
 
-extern const std::string_view page_template;
+extern const std::string_view template_text;
 
 namespace {
 
@@ -38,10 +38,10 @@ std::string escaped(std::string_view json) {
 }  // namespace
 
 std::string page_with(const std::string& json) {
-  const std::size_t place = page_template.find(marker);
-  std::string page(page_template.substr(0, place));
+  const std::size_t place = template_text.find(marker);
+  std::string page(template_text.substr(0, place));
   page += escaped(json);
-  page += page_template.substr(place + marker.size());
+  page += template_text.substr(place + marker.size());
   return page;
 }
 

@@ -32,6 +32,7 @@ struct RecordedGraph {
   std::vector<RecordedValue<T>> values;                      ///< inputs before results
   std::map<std::string, std::string> modules;                ///< types by name
   std::map<std::string, std::vector<std::string>> operands;  ///< names of each op's inputs
+  std::map<std::string, std::string> formulas;               ///< of the ops that formulas.txt has
   std::size_t loss = 0;                                      ///< index in `values`
 };
 

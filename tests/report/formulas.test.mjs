@@ -3,93 +3,32 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { elementCount, ids, stored } from "./arrays.mjs";
-import { operands as operandNames } from "./descriptions.mjs";
+import { attributes as attributeNames, formulaLines, formulas, operands as operandNames } from "./descriptions.mjs";
 import { random } from "./random.mjs";
 import { trainedRun } from "./sample.mjs";
 import { needPackages, pageModule } from "./tools.mjs";
 
 needPackages("esbuild");
 
-const { backward, difference, forward, total } = await pageModule(`
+const { backward, difference, forward, parsed, total } = await pageModule(`
   export { backward, forward, total } from "./formulas";
   export { difference } from "./formulas/expression";
+  export { parsed } from "./formulas/term";
 `);
 
 const { uniform } = random(11);
 const between = (low, high) => (shape) => Float64Array.from({ length: elementCount(shape) }, () => low + (high - low) * uniform());
 const any = between(-2, 2);
 const positive = between(0.3, 2);
+const pick = (list) => list[Math.floor(list.length * uniform())];
 
 const mask = stored(Uint8Array.of(0, 1, 0, 1), [4]);
 
 /** Ops with the shapes of their operands, null for one that is not there: [name, shapes, shape of the result, attributes, numbers of the operands]. */
 const cases = [
   ["add", [[3, 4], [4]], [3, 4]],
-  ["add", [[3, 4]], [3, 4], { other: 0.5 }],
   ["sub", [[3, 1], [2, 1, 4]], [2, 3, 4]],
   ["mul", [[3, 4], [3, 1]], [3, 4]],
-  ["mul", [[3, 4]], [3, 4], { other: -1 }],
-  ["div", [[3, 4], [4]], [3, 4], {}, positive],
-  ["div", [[3, 4]], [3, 4], { other: 3 }],
-  ["pow", [[3, 4], [4]], [3, 4], {}, positive],
-  ["pow", [[3, 4]], [3, 4], { exponent: 1.5 }, positive],
-  ["maximum", [[3, 4], [4]], [3, 4]],
-  ["minimum", [[3, 4], [4]], [3, 4]],
-  ["squared_difference", [[3, 4], [4]], [3, 4]],
-  ["exp", [[5]], [5]],
-  ["log", [[5]], [5], {}, positive],
-  ["sqrt", [[5]], [5], {}, positive],
-  ["rsqrt", [[5]], [5], {}, positive],
-  ["reciprocal", [[5]], [5], {}, positive],
-  ["square", [[5]], [5]],
-  ["cube", [[5]], [5]],
-  ["abs", [[5]], [5]],
-  ["tanh", [[5]], [5]],
-  ["sigmoid", [[5]], [5]],
-  ["erf", [[9]], [9], {}, between(-4, 4)],
-  ["relu", [[5]], [5]],
-  ["silu", [[5]], [5]],
-  ["softplus", [[5]], [5], { beta: 2, threshold: 20 }],
-  ["gelu", [[5]], [5], { approximate: "none" }],
-  ["gelu", [[5]], [5], { approximate: "tanh" }],
-  ["clamp", [[9]], [9], { min: -1, max: 1 }],
-  ["sin", [[5]], [5]],
-  ["cos", [[5]], [5]],
-  ["tan", [[5]], [5], {}, between(-1, 1)],
-  ["asin", [[5]], [5], {}, between(-0.9, 0.9)],
-  ["acos", [[5]], [5], {}, between(-0.9, 0.9)],
-  ["atan", [[5]], [5]],
-  ["sinh", [[5]], [5]],
-  ["cosh", [[5]], [5]],
-  ["asinh", [[5]], [5]],
-  ["acosh", [[5]], [5], {}, between(1.5, 3)],
-  ["atanh", [[5]], [5], {}, between(-0.9, 0.9)],
-  ["exp2", [[5]], [5]],
-  ["expm1", [[5]], [5]],
-  ["log1p", [[5]], [5], {}, positive],
-  ["log2", [[5]], [5], {}, positive],
-  ["log10", [[5]], [5], {}, positive],
-  ["floor", [[5]], [5]],
-  ["ceil", [[5]], [5]],
-  ["round", [[5]], [5]],
-  ["trunc", [[5]], [5]],
-  ["sign", [[5]], [5]],
-  ["log_sigmoid", [[5]], [5]],
-  ["mish", [[5]], [5]],
-  ["softsign", [[5]], [5]],
-  ["leaky_relu", [[9]], [9], { negative_slope: 0.1 }],
-  ["elu", [[9]], [9], { alpha: 0.5 }],
-  ["celu", [[9]], [9], { alpha: 0.5 }],
-  ["selu", [[9]], [9]],
-  ["hardsigmoid", [[9]], [9], {}, between(-4, 4)],
-  ["hardswish", [[9]], [9], {}, between(-4, 4)],
-  ["hardtanh", [[9]], [9], { min_val: -1, max_val: 0.5 }],
-  ["hypot", [[3, 4], [4]], [3, 4]],
-  ["atan2", [[3, 4], [4]], [3, 4]],
-  ["logaddexp", [[3, 4], [4]], [3, 4]],
-  ["xlogy", [[3, 4], [4]], [3, 4], {}, positive],
-  ["fmod", [[3, 4], [4]], [3, 4], {}, positive],
-  ["remainder", [[3, 4], [4]], [3, 4], {}, positive],
   ["dropout", [[5]], [5], { p: 0 }],
   ["dropout", [[5]], [5], { p: 0.5, training: false }],
   ["dropout", [[5]], [5]],
@@ -145,7 +84,7 @@ function graphOf([name, operandShapes, shape, attributes = {}, numbers = any]) {
   const inputs = operandShapes.map((one) => (one === null ? null : shapes.indexOf(one)));
   const values = shapes.map((shape, slot) => ({ kind: "parameter", name: `x${slot}`, module: null, inputs: [], attributes: new Map(), shape }));
   values.push({ kind: "op", name, module: null, inputs, attributes: new Map(Object.entries(attributes)), shape });
-  const graph = { name, loss: null, modules: new Map(), operands: new Map(Object.entries(operandNames)), values, snapshots: [] };
+  const graph = { name, loss: null, modules: new Map(), operands: new Map(Object.entries(operandNames)), formulas: new Map(Object.entries(formulas)), values, snapshots: [] };
   const operands = shapes.map(numbers);
   const weights = any(shape);
   const op = shapes.length;
@@ -170,22 +109,135 @@ function graphOf([name, operandShapes, shape, attributes = {}, numbers = any]) {
   return { graph, snapshot, operands, loss, op };
 }
 
-for (const one of cases) {
-  test(`${one[0]} of ${JSON.stringify(one[1])} ${one[3] ? Object.keys(one[3]) : ""}`, () => {
-    const { graph, snapshot, operands, loss } = graphOf(one);
-    const step = 1e-5;
-    operands.forEach((numbers, slot) => {
-      numbers.forEach((number, flat) => {
-        const moved = (by) => operands.map((other, i) => (i === slot ? Float64Array.from(other, (x, k) => (k === flat ? number + by : x)) : other));
-        const expected = (loss(moved(step)) - loss(moved(-step))) / (2 * step);
-        const found = total(graph, slot, backward(graph, snapshot, slot, flat));
-        assert.notEqual(found, null, `operand ${slot} has a gradient`);
-        const near = Math.abs(found.value - expected) <= 1e-7 * (1 + Math.abs(expected));
-        assert.ok(near, `operand ${slot}[${flat}]: ${found.value}, expected ${expected}`);
-      });
+/** Checks what flows back against central differences where the loss is finite, and gives how many numbers it checked. */
+function checkBackward({ graph, snapshot, operands, loss }) {
+  let checked = 0;
+  operands.forEach((numbers, slot) => {
+    numbers.forEach((number, flat) => {
+      const at = (by) => loss(operands.map((other, i) => (i === slot ? Float64Array.from(other, (x, k) => (k === flat ? number + by : x)) : other)));
+      const slope = (step) => (at(step) - at(-step)) / (2 * step);
+      const step = 1e-5;
+      const [near, far] = [slope(step), slope(2 * step)];
+      if (!Number.isFinite(near) || !Number.isFinite(far)) return;
+      const expected = (4 * near - far) / 3;
+      const found = total(graph, slot, backward(graph, snapshot, slot, flat));
+      assert.notEqual(found, null, `operand ${slot} has a gradient`);
+      const error = Math.abs(found.value - expected);
+      assert.ok(error <= 1e-7 * (1 + Math.abs(expected)) + 4 * Math.abs(near - far), `operand ${slot}[${flat}]: ${found.value}, expected ${expected}`);
+      ++checked;
     });
   });
+  return checked;
 }
+
+for (const one of cases) {
+  test(`${one[0]} of ${JSON.stringify(one[1])} ${one[3] ? Object.keys(one[3]) : ""}`, () => {
+    const graph = graphOf(one);
+    assert.equal(checkBackward(graph), graph.operands.reduce((sum, { length }) => sum + length, 0));
+  });
+}
+
+/** Attributes of an op: numbers that ascend, as bounds must, and for one that is compared with a text, this or another one. */
+function drawnAttributes(op, formula) {
+  const names = attributeNames[op];
+  const numbers = Array.from(positive([names.length])).sort();
+  return Object.fromEntries(names.map((name, i) => {
+    const [, text] = new RegExp(`\\b${name} == "(\\w+)"`).exec(formula) ?? [];
+    return [name, text === undefined ? numbers[i] : pick([text, "another"])];
+  }));
+}
+
+for (const { place, op, formula } of formulaLines) {
+  test(`${place}: ${op}`, () => {
+    const names = operandNames[op];
+    assert.ok(names, `${op} is no op with a description in one line`);
+    assert.ok(formula, "a line must be OP: y; dy/d(first operand); ...");
+    const [y, ...derivatives] = formula.split(";");
+    for (const text of [y, ...derivatives]) parsed(text);
+    assert.equal(derivatives.length, names.length, `a derivative for each of ${names}`);
+    assert.doesNotMatch(y, /\by\b/, "y is of derivatives alone");
+    const isUsed = (name) => new RegExp(`\\b${name}\\b`).test(formula);
+    const inPlace = attributeNames[op].filter((name) => !isUsed(name)); // of the second operand
+    let checked = 0;
+    for (let repetition = 0; repetition < 50; ++repetition) {
+      const isNumber = inPlace.length > 0 && repetition % 2 === 0;
+      const attributes = inPlace.length > 0 && !isNumber ? {} : drawnAttributes(op, formula);
+      const one = graphOf([op, isNumber ? [[]] : names.map(() => []), [], attributes]);
+      assert.equal(forward(one.graph, one.snapshot, one.op, 0).missing, undefined);
+      checked += checkBackward(one);
+    }
+    assert.ok(checked >= 10, `only ${checked} numbers of random operands were finite`);
+  });
+}
+
+test("malformed formulas say what is wrong", () => {
+  const errors = {
+    "1 +": "ends where an operand must be",
+    "(x": 'must have ")" at its end',
+    "x )": 'has ")" behind its end',
+    "x y": 'has "y" behind its end',
+    "x + * y": 'must have an operand in place of "*"',
+    "x % y": 'has "%" behind its end',
+    "gamma(x)": "calls gamma, which is none of the functions",
+    "max(x)": "must call max with 2 arguments, got 1",
+    "where(x, 1)": "must call where with 3 arguments, got 2",
+    "default(1, 2)": "must call default with the name of an attribute",
+    [`1${" + 1".repeat(300)}`]: "must have at most 500 numbers, names and signs, got 601",
+  };
+  for (const [text, message] of Object.entries(errors)) assert.throws(() => parsed(text), { message });
+});
+
+test("a formula that is malformed is none, one of other operands says so", () => {
+  const { graph, snapshot, op } = graphOf(["exp", [[1]], [1]]);
+  const missing = (formula) => {
+    graph.formulas.set("exp", formula);
+    return [forward(graph, snapshot, op, 0), ...backward(graph, snapshot, 0, 0).map(({ evaluation }) => evaluation)].map((one) => one.missing);
+  };
+  const none = "this page has no formula for exp";
+  assert.deepEqual(missing("exp(x; y"), [none, none]);
+  assert.deepEqual(missing("exp(x)"), [undefined, "this page has no formula for the gradient of this operand"]);
+  assert.deepEqual(missing("exp(z); y"), ["the attribute z of this op is not in the file", undefined]);
+});
+
+test("signs bind as in Python", () => {
+  const numbers = { "2 + 3 * 4": 14, "2 * 3 ^ 2": 18, "-2 ^ 2": -4, "2 ^ -1": 0.5, "2 ^ 3 ^ 2": 512, "8 / 4 / 2": 1, "8 - 4 - 2": 2, "1 < 2": 1, "(1 + 2) * 3": 9, "7 - -1": 8 };
+  for (const [text, expected] of Object.entries(numbers)) {
+    const { graph, snapshot, op } = graphOf(["exp", [[1]], [1]]);
+    graph.formulas.set("exp", text);
+    assert.equal(forward(graph, snapshot, op, 0).expression.value, expected, text);
+  }
+});
+
+test("rules are written as on paper", () => {
+  const rules = (op, attributes = {}) => {
+    const shapes = operandNames[op].map(() => [2]);
+    const { graph, snapshot, op: id } = graphOf([op, shapes, [2], attributes, positive]);
+    const back = shapes.flatMap((_, slot) => backward(graph, snapshot, slot, 0).map(({ evaluation }) => evaluation.rule));
+    return [forward(graph, snapshot, id, 0).rule, ...back];
+  };
+  const expected = {
+    softsign: ["y = x / (1 + |x|)", "dy · 1 / (1 + |x|)²"],
+    rsqrt: ["y = 1 / √x", "dy · (−½ y³)"],
+    pow: ["y = aᵇ", "dy · (0 where b = 0, else b · aᵇ⁻¹)", "dy · (0 where a = 0, else y · log a)"],
+    div: ["y = a / b", "dy · 1 / b", "dy · (−y / b)"],
+    add: ["y = a + b", "dy", "dy"],
+    sub: ["y = a − b", "dy", "dy · (−1)"],
+    erf: ["y = erf x", "dy · 2 / √π · exp(−x²)"],
+    relu: ["y = max(0, x)", "dy · [y > 0]"],
+    silu: ["y = x · σ(x)", "dy · (σ(x) + y · (1 − σ(x)))"],
+    log1p: ["y = log(1 + x)", "dy · 1 / (1 + x)"],
+    log2: ["y = log₂ x", "dy · 1 / (x · log 2)"],
+    exp2: ["y = 2ˣ", "dy · y · log 2"],
+    expm1: ["y = exp x − 1", "dy · exp x"],
+    squared_difference: ["y = (a − b)²", "dy · 2 (a − b)", "dy · 2 (b − a)"],
+    remainder: ["y = a − b · ⌊a / b⌋", "dy", "dy · (−⌊a / b⌋)"],
+  };
+  for (const [op, texts] of Object.entries(expected)) assert.deepEqual(rules(op), texts);
+  assert.deepEqual(rules("elu", { alpha: 1 }), ["y = x where x > 0, else α · (exp x − 1)", "dy · (1 where x > 0, else α · exp x)"]);
+  assert.deepEqual(rules("gelu", { approximate: "none" }), ["y = x · Φ(x)", "dy · (Φ(x) + x · φ(x))"]);
+  assert.equal(rules("gelu", { approximate: "tanh" })[0], "y = x / 2 · (1 + tanh(√(2 / π) · (x + 0.044715 x³)))");
+  assert.deepEqual(rules("clamp", { min: 0 }), ["y = min(max(x, min), max)", "dy · [x ≥ min] · [x ≤ max]"]);
+});
 
 // Forward against numbers that were computed elsewhere.
 test("single numbers", () => {

@@ -218,6 +218,8 @@ TEST_F(ReportTest, TheGraphHasValuesAndGradients) {
   const json& graph = run.at("graphs").at(0);
   const json &values = graph.at("values"), &snapshot = graph.at("snapshots").at(0);
   EXPECT_EQ(graph.at("modules").at(""), "ToyEncoder");
+  EXPECT_EQ(graph.at("formulas").at("add"), "a + b; 1; 1");
+  EXPECT_FALSE(graph.at("formulas").contains("softmax"));
   EXPECT_EQ(snapshot.at("values").size(), values.size());
   EXPECT_EQ(snapshot.at("gradient").size(), values.size());
   loss().backward();

@@ -1,7 +1,7 @@
 // A small autograd in float32, which gives the tests a graph with right values and gradients.
 
 import { elementCount, stored, ids as storedIds, statistics } from "./arrays.mjs";
-import { operands } from "./descriptions.mjs";
+import { formulas, operands } from "./descriptions.mjs";
 
 function indexOf(flat, shape) {
   const index = new Array(shape.length);
@@ -292,7 +292,7 @@ export class Tape {
     const values = this.values.map(({ kind, name, module, inputs, attributes, shape }) => ({
       kind, name, inputs, attributes, shape, ...(module === null || module === undefined ? {} : { module }),
     }));
-    return { name, loss, modules, operands, values };
+    return { name, loss, modules, operands, formulas, values };
   }
 
   snapshot(gradients) {

@@ -93,6 +93,8 @@ export interface Graph {
   modules: Map<string, string>;
   /** The names of the operands of each op, by the op's own. */
   operands: Map<string, string[]>;
+  /** Of the ops whose result at an index depends on the operands at that index: y and its derivatives. */
+  formulas: Map<string, string>;
   values: Value[];
   snapshots: (GraphSnapshot | null)[];
   /** Names by id in place of an op's and its number; not in the data. */
@@ -248,6 +250,7 @@ const graph: Reader<Graph> = (value) => {
     loss: optional(orNull(count), null),
     modules: mapOf(text, text),
     operands: mapOf(text, listOf(text)),
+    formulas: mapOf(text, text),
     values: listOf(graphValue),
     snapshots: listOf(
       orNull(

@@ -9,6 +9,9 @@ export interface Cell {
   gradient: boolean;
 }
 
+/** What rounding may come to, relative to the size of a formula's parts. */
+export const tolerance = 1e-6;
+
 /** `size` is what the parts come to without their signs: rounding is judged against it. */
 export type Expression = { value: number; size: number } & (
   | { kind: "operand"; cell: Cell }
@@ -54,39 +57,37 @@ export function over(top: Expression, bottom: Expression): Expression {
   return { kind: "quotient", parts: [top, bottom], value: top.value / bottom.value, size: top.size / Math.abs(bottom.value) };
 }
 
+/** The size of f(parts): how far it moves, times 1 / tolerance, where parts that were computed move by as much of their size. */
+function sizeOf(f: (...values: number[]) => number, parts: Expression[], value: number): number {
+  let size = Math.abs(value);
+  parts.forEach((part, i) => {
+    if (part.kind === "operand" || part.kind === "number") return;
+    for (const step of [-tolerance, tolerance]) {
+      const values = parts.map((other) => other.value);
+      values[i] += step * part.size;
+      const moved = Math.abs(f(...values) - value) / tolerance;
+      if (moved > size && moved < Infinity) size = moved;
+    }
+  });
+  return size;
+}
+
 export function power(base: Expression, exponent: Expression): Expression {
   const value = base.value ** exponent.value;
-  return { kind: "power", parts: [base, exponent], value, size: Math.abs(value) };
+  return { kind: "power", parts: [base, exponent], value, size: sizeOf((a, b) => a ** b, [base, exponent], value) };
 }
 
 export function call(name: string, f: (...values: number[]) => number, ...parts: Expression[]): Expression {
   const value = f(...parts.map((part) => part.value));
-  return { kind: "call", name, parts, value, size: Math.abs(value) };
+  return { kind: "call", name, parts, value, size: sizeOf(f, parts, value) };
 }
 
-/** A function that passes the rounding of a computed argument on, times its slope. */
-function smooth(name: string, x: Expression, value: number, slope: number): Expression {
-  const isGiven = x.kind === "operand" || x.kind === "number";
-  const size = isGiven ? Math.abs(value) : Math.max(Math.abs(value), Math.abs(slope) * x.size);
-  return { kind: "call", name, parts: [x], value, size };
-}
-
-export function exp(x: Expression): Expression {
-  const value = Math.exp(x.value);
-  return smooth("exp", x, value, value);
-}
-
-export function log(x: Expression): Expression {
-  return smooth("log", x, Math.log(x.value), 1 / x.value);
-}
-
-export function root(x: Expression): Expression {
-  const value = Math.sqrt(x.value);
-  return smooth("√", x, value, 0.5 / value);
-}
+export const exp = (x: Expression): Expression => call("exp", Math.exp, x);
+export const log = (x: Expression): Expression => call("log", Math.log, x);
+export const root = (x: Expression): Expression => call("√", Math.sqrt, x);
 
 export function orZero(x: Expression): Expression {
-  return { kind: "call", name: "max", parts: [zero, x], value: Math.max(0, x.value), size: x.size };
+  return call("max", Math.max, zero, x);
 }
 
 const one = number(1);
@@ -111,4 +112,3 @@ export function difference({ value, size }: Expression, shown: number, dtype: Dt
   return distance < (smallestNormal[dtype] ?? 0) ? 0 : distance / Math.max(Math.abs(shown), size);
 }
 
-export const tolerance = 1e-6;

@@ -3,20 +3,42 @@
 import type { Graph, GraphSnapshot } from "../data";
 import { Refusal } from "../readers";
 import { indexOf } from "../shapes";
-import { elementwiseFormulas } from "./elementwise";
+import { dropout } from "./dropout";
+import { elementwise } from "./elementwise";
 import { type Expression, number, sum } from "./expression";
-import { functionFormulas } from "./functions";
 import { indexingFormulas } from "./indexing";
 import { type Formula, NotStored, Operation } from "./operation";
 import { productFormulas } from "./products";
 import { reductionFormulas } from "./reductions";
 import { rowFormulas } from "./rows";
+import { FormulaError } from "./term";
 
 const formulas = new Map<string, Formula>(
-  Object.entries({
-    ...elementwiseFormulas, ...functionFormulas, ...indexingFormulas, ...productFormulas, ...reductionFormulas, ...rowFormulas,
-  }),
+  Object.entries({ dropout, ...indexingFormulas, ...productFormulas, ...reductionFormulas, ...rowFormulas }),
 );
+
+const lines = new Map<string, Formula | null>();
+
+/** That of a line of report/formulas.txt, or null if the line is malformed. */
+function formulaOfLine(line: string): Formula | null {
+  let formula = lines.get(line);
+  if (formula === undefined) {
+    try {
+      formula = elementwise(line);
+    } catch (error) {
+      if (!(error instanceof FormulaError)) throw error;
+      formula = null;
+    }
+    lines.set(line, formula);
+  }
+  return formula;
+}
+
+/** That of an op, or null if there is none. */
+export function formulaOf(graph: Graph, name: string): Formula | null {
+  const line = graph.formulas.get(name);
+  return formulas.get(name) ?? (line === undefined ? null : formulaOfLine(line));
+}
 
 /** A rule with the numbers in it, or why there is none. */
 export type Evaluation = { rule: string; expression: Expression } | { missing: string };
@@ -36,8 +58,8 @@ function evaluated(rule: () => string, expression: () => Expression): Evaluation
 /** How the cell of an op's result comes about. */
 export function forward(graph: Graph, snapshot: GraphSnapshot, id: number, flat: number): Evaluation {
   const { name, shape } = graph.values[id];
-  const formula = formulas.get(name);
-  if (formula === undefined) return noFormula(name);
+  const formula = formulaOf(graph, name);
+  if (formula === null) return noFormula(name);
   const operation = new Operation(graph, snapshot, id);
   return evaluated(() => (typeof formula.rule === "string" ? formula.rule : formula.rule(operation)), () => formula.value(operation, indexOf(flat, shape)));
 }
@@ -55,8 +77,8 @@ export function backward(graph: Graph, snapshot: GraphSnapshot, id: number, flat
     .filter(({ consumer }) => snapshot.gradient[consumer] != null || snapshot.gradients[consumer] != null)
     .map(({ consumer, slot }) => {
       const { name } = graph.values[consumer];
-      const formula = formulas.get(name);
-      if (formula === undefined) return { consumer, slot, evaluation: noFormula(name) };
+      const formula = formulaOf(graph, name);
+      if (formula === null) return { consumer, slot, evaluation: noFormula(name) };
       const operation = new Operation(graph, snapshot, consumer);
       return {
         consumer,

@@ -60,6 +60,12 @@ export class Operation {
     return name;
   }
 
+  /** Whether the op has an operand of this name, be it missing. */
+  takes(name: string): boolean {
+    this.nameOf(0);
+    return this.names.includes(name);
+  }
+
   has(name: string): boolean {
     return this.attributes.has(name);
   }
@@ -95,6 +101,13 @@ export class Operation {
 
   constant(name: string): Expression {
     return number(this.number(name));
+  }
+
+  /** The number among the attributes. */
+  onlyNumber(): Expression {
+    const [found] = [...this.attributes].filter(([, value]) => typeof value === "number");
+    if (found === undefined) throw new NotStored("an operand of this op is not in the file");
+    return this.constant(found[0]);
   }
 }
 
