@@ -189,7 +189,7 @@ Variable<T> flip(const Variable<T>& x, const Dims& dims) {
 
 template <class T>
 Variable<T> roll(const Variable<T>& x, Int shift) {
-  return rolled(x, {.length = x.size()}, shift);
+  return reshape(rolled(reshape(x, {-1}), {.length = x.size()}, shift), x.shape());
 }
 
 template <class T>

@@ -1,11 +1,11 @@
-// The formulas of report/formulas.txt against the numbers of the library, forward and backward, in drawn calls.
+// The formulas of the page against the numbers of the library, forward and backward, in drawn calls of all its ops.
 // XGRAD_PROGRAMS names the folder of the programs; ctest sets it.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import test from "node:test";
-import { formulaLines, formulas } from "./descriptions.mjs";
+import { formulaLines } from "./descriptions.mjs";
 import { needPackages } from "./tools.mjs";
 
 const programs = process.env.XGRAD_PROGRAMS;
@@ -21,11 +21,11 @@ const { checkForward, checkGradient, consumersOf, formulaOf, readReport } = awai
 const output = execFileSync(join(programs, "op_reports"), { encoding: "utf8", maxBuffer: 2 ** 28 });
 const graphs = output.trim().split("\n").flatMap((line) => readReport(line)[0].graphs);
 
-/** The calls of each op of report/formulas.txt. */
+/** The calls of each op that has a formula. */
 const calls = new Map();
 for (const graph of graphs) {
   for (const [id, { kind, name }] of graph.values.entries()) {
-    if (kind !== "op" || !(name in formulas)) continue;
+    if (kind !== "op" || formulaOf(graph, name) === null) continue;
     if (!calls.has(name)) calls.set(name, []);
     calls.get(name).push({ graph, id });
   }

@@ -41,14 +41,19 @@ function axisOf(op: Operation): number {
   return normalizedAxis(op.number("dim", 0), op.input(0).shape.length);
 }
 
+/** Where a selection begins on an axis; a negative start counts from the end. */
+function startOf(op: Operation, axis: number): number {
+  return Math.max(0, normalizedAxis(op.number("start"), op.input(0).shape[axis]));
+}
+
 const select: Source = (op, index) => {
   const axis = axisOf(op);
-  return from(op, [...index.slice(0, axis), op.number("start"), ...index.slice(axis)]);
+  return from(op, [...index.slice(0, axis), startOf(op, axis), ...index.slice(axis)]);
 };
 
 const slice: Source = (op, index) => {
   const axis = axisOf(op);
-  return from(op, along(index, axis, op.number("start") + index[axis] * op.number("step", 1)));
+  return from(op, along(index, axis, startOf(op, axis) + index[axis] * op.number("step", 1)));
 };
 
 const indexSelect: Source = (op, index) => {
@@ -109,7 +114,7 @@ const flip: Source = (op, index) => {
 };
 
 const roll: Source = (op, index) => {
-  const axis = op.number("dims");
+  const axis = normalizedAxis(op.number("dims"), op.shape.length);
   const length = op.shape[axis];
   return from(op, along(index, axis, (((index[axis] - op.number("shifts")) % length) + length) % length));
 };

@@ -11,32 +11,45 @@ interface Kind {
   relu: boolean;
 }
 
-/** The matrices of an op: rows and columns as they are multiplied, and the flags that transpose them. */
+/** An operand or a result as matrices: a vector is one of a single row or column. */
 interface Matrices {
-  a: Operand;
-  b: Operand;
-  transA: boolean;
-  transB: boolean;
-  inner: number;
+  shape: Shape;
+  transposed: boolean;
+  at(flat: number): Expression;
 }
 
-function matrices(op: Operation, { linear }: Kind): Matrices {
-  const a = op.input(0);
-  const b = op.input(1);
-  const transA = op.flag("trans_a");
-  const { length } = a.shape;
-  return { a, b, transA, transB: linear || op.flag("trans_b"), inner: a.shape[length - (transA ? 2 : 1)] };
+/** The operands of an op and its result. */
+interface Factors {
+  a: Matrices;
+  b: Matrices;
+  inner: number;
+  shape: Shape;
+}
+
+function factors(op: Operation, { linear }: Kind): Factors {
+  const [left, right] = [op.input(0), op.input(1)];
+  const isVector = ({ shape }: Operand): boolean => shape.length === 1;
+  const a = { shape: isVector(left) ? [1, ...left.shape] : left.shape, transposed: op.flag("trans_a"), at: (flat: number) => left.at(flat) };
+  const b = {
+    shape: !isVector(right) ? right.shape : linear ? [1, ...right.shape] : [...right.shape, 1],
+    transposed: linear || op.flag("trans_b"),
+    at: (flat: number) => right.at(flat),
+  };
+  const shape = [...op.shape];
+  if (isVector(right)) shape.push(1);
+  if (isVector(left)) shape.splice(shape.length - 1, 0, 1);
+  return { a, b, inner: a.shape[a.shape.length - (a.transposed ? 2 : 1)], shape };
 }
 
 /** The element (row, column) of the matrix of an operand that `index` of the result names. */
-function element(operand: Operand, transposed: boolean, index: number[], row: number, column: number): Expression {
+function element({ shape, transposed, at }: Matrices, index: readonly number[], row: number, column: number): Expression {
   const matrix = transposed ? [column, row] : [row, column];
-  return operand.at(broadcastFlat([...index.slice(0, -2), ...matrix], operand.shape));
+  return at(broadcastFlat([...index.slice(0, -2), ...matrix], shape));
 }
 
 /** The indices of the batch axes of the result whose matrix is computed from the one that holds `index` of an operand. */
-function batches(op: Operation, shape: Shape, index: number[]): number[][] {
-  const batch = op.shape.slice(0, -2);
+function batches(result: Shape, shape: Shape, index: number[]): number[][] {
+  const batch = result.slice(0, -2);
   return fiber(index.slice(0, -2), shape.slice(0, -2), batch).map((flat) => indexOf(flat, batch));
 }
 
@@ -45,29 +58,30 @@ function counting<T>(length: number, of: (k: number) => T): T[] {
 }
 
 function value(op: Operation, index: number[], kind: Kind): Expression {
-  const { a, b, transA, transB, inner } = matrices(op, kind);
-  const [row, column] = index.slice(-2);
-  const terms = counting(inner, (k) => product(element(a, transA, index, row, k), element(b, transB, index, k, column)));
+  const { a, b, inner, shape } = factors(op, kind);
+  const place = indexOf(flatOf(index, op.shape), shape);
+  const [row, column] = place.slice(-2);
+  const terms = counting(inner, (k) => product(element(a, place, row, k), element(b, place, k, column)));
   const bias = op.named("bias");
   const total = sum(bias ? [...terms, bias.at(column)] : terms);
   return kind.relu ? orZero(total) : total;
 }
 
 function back(op: Operation, slot: number, index: number[], kind: Kind): Expression {
-  const { a, b, transA, transB } = matrices(op, kind);
-  const [rows, columns] = op.shape.slice(-2);
+  const { a, b, shape } = factors(op, kind);
+  const [rows, columns] = shape.slice(-2);
   const dy = (flat: number): Expression => (kind.relu && !(op.output.at(flat).value > 0) ? zero : op.gradient.at(flat));
-  if (op.nameOf(slot) === "bias") return sum(counting(elementCount(op.shape) / columns, (row) => dy(row * columns + index[0])));
-  const [first, last] = index.slice(-2);
-  const swapped = slot === 0 ? transA : transB;
-  const [row, column] = swapped ? [last, first] : [first, last];
-  const dyAt = (place: number[]): Expression => dy(flatOf(place, op.shape));
-  if (slot === 0) {
-    const term = (place: number[]): Expression => product(dyAt(place), element(b, transB, place, column, place[place.length - 1]));
-    return sum(batches(op, a.shape, index).flatMap((batch) => counting(columns, (j) => term([...batch, row, j]))));
-  }
-  const term = (place: number[]): Expression => product(dyAt(place), element(a, transA, place, place[place.length - 2], row));
-  return sum(batches(op, b.shape, index).flatMap((batch) => counting(rows, (i) => term([...batch, i, column]))));
+  if (op.nameOf(slot) === "bias") return sum(counting(elementCount(shape) / columns, (row) => dy(row * columns + (index[0] ?? 0))));
+  const own = slot === 0 ? a : b;
+  const place = indexOf(flatOf(index, op.input(slot).shape), own.shape);
+  const [first, last] = place.slice(-2);
+  const [row, column] = own.transposed ? [last, first] : [first, last];
+  const term =
+    slot === 0
+      ? (at: number[]) => product(dy(flatOf(at, shape)), element(b, at, column, at[at.length - 1]))
+      : (at: number[]) => product(dy(flatOf(at, shape)), element(a, at, at[at.length - 2], row));
+  const ends = slot === 0 ? counting(columns, (j) => [row, j]) : counting(rows, (i) => [i, column]);
+  return sum(batches(shape, own.shape, place).flatMap((batch) => ends.map((end) => term([...batch, ...end]))));
 }
 
 const bias = " + biasⱼ";

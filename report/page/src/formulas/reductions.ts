@@ -1,7 +1,7 @@
 // Ops that reduce axes.
 
 import { broadcastFlat, fiber, flatOf, indexOf, kept, normalizedAxis } from "../shapes";
-import { type Expression, call, exp, log, minus, number, over, product, sum } from "./expression";
+import { type Expression, call, exp, log, minus, number, over, product, sum, zero } from "./expression";
 import type { Formula, Operand, Operation } from "./operation";
 
 /** The shape of the result with its reduced axes as 1. */
@@ -44,6 +44,7 @@ function extreme(name: string, f: (...values: number[]) => number): Formula {
 
 /** The places along the axis of an op that are chosen by themselves and the place of `index`. */
 function alongAxis(op: Operation, index: number[], chosen: (place: number, here: number) => boolean): number[] {
+  if (op.shape.length === 0) return [0];
   const axis = normalizedAxis(op.number("dim"), op.shape.length);
   const places = Array.from({ length: op.shape[axis] }, (_, place) => place).filter((place) => chosen(place, index[axis]));
   return places.map((place) => flatOf(index.map((k, i) => (i === axis ? place : k)), op.shape));
@@ -118,11 +119,13 @@ export const reductionFormulas: Record<string, Formula> = {
     rule: "y = (Σ |x|ᵖ)^(1 / p) over the reduced axes",
     value: (op, index) => {
       const p = op.number("ord");
+      if (p === 0) return call("count of others than 0", (...values) => values.filter((x) => x !== 0).length, ...reducedFrom(op, index));
       const ofValues = (...values: number[]): number => values.reduce((total, x) => total + Math.abs(x) ** p, 0) ** (1 / p);
       return call("norm", ofValues, ...reducedFrom(op, index));
     },
     backRule: () => "dy · sign x · (|x| / y)ᵖ⁻¹",
     back: (op, _, index) => {
+      if (op.number("ord") === 0) return zero;
       const to = keptShape(op);
       const share = (x: number, y: number): number => Math.sign(x) * (Math.abs(x) / y) ** (op.number("ord") - 1);
       const y = reducedTo(op.output, index, to);
