@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 
 const headers = new URL("../../ops/", import.meta.url);
-const description = /^inline constexpr Op \w+\("(\w+)",\s*\{([^}]*)\}(?:,\s*\{([^}]*)\})?/gm;
+const description = /^inline constexpr Op \w+\(\s*"(\w+)",\s*\{([^}]*)\}(?:,\s*\{([^}]*)\})?/gm;
 
 const names = (list = "") => list.split(",").map((name) => name.trim().slice(1, -1)).filter((name) => name !== "");
 
