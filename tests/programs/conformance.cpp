@@ -574,12 +574,19 @@ class Runner {
 
 int main(int argc, char** argv) {
   std::string folder, filter;
+  bool lists_ops = false;
   apps::CommandLine app("Runs every case of a directory and compares values, gradients and refusals.");
-  app.add_option("DIR", folder, "directory with cases.json")->required()->check(apps::existing_folder());
+  app.add_option("DIR", folder, "directory with cases.json")->check(apps::existing_folder());
   app.add_option("--filter", filter, "only cases whose id this regular expression finds");
+  app.add_flag("--ops", lists_ops, "print the names of the ops that cases may call");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("conformance", [&] {
+    if (lists_ops) {
+      for (const std::string& name : xgrad_tests::adapter_names()) std::cout << name << '\n';
+      return 0;
+    }
+    if (folder.empty()) throw xgrad::ValueError("DIR is required");
     const std::regex wanted(filter);
     const json cases = xgrad_tests::read_json(folder + "/cases.json");
     if (!cases.is_array()) xgrad_tests::bad_entry(folder + "/cases.json", "a list of cases", cases);

@@ -154,4 +154,10 @@ const Adapter* find_adapter(const std::string& op) {
   return found == adapters().end() ? nullptr : &found->second;
 }
 
+std::vector<std::string> adapter_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, adapter] : adapters()) names.push_back(name);
+  return names;
+}
+
 }  // namespace xgrad_tests

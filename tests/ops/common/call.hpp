@@ -116,4 +116,7 @@ struct Conformance {
 /// The adapter of this name; null if there is none.
 const Adapter* find_adapter(const std::string& op);
 
+/// The names of all adapters, in alphabetical order.
+std::vector<std::string> adapter_names();
+
 }  // namespace xgrad_tests
