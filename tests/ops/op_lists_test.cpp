@@ -1,6 +1,7 @@
 // What looks up the description of an op: the formulas of the report's page, random programs.
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 
 #include "common/draw.hpp"
 #include "common/op_lists.hpp"
+#include "files.hpp"
 
 namespace op_lists_test {
 
