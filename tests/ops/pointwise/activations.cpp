@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -58,18 +59,24 @@ const Rows rows([] {
       elementwise_op(
           "activations", "threshold", [](const auto& x) { return xgrad::threshold(x[0], 0.25, -3); },
           [](double x) -> double { return x > 0.25 ? x : -3; })};
-  all[1].cases.push_back(make_case(
-      {{{9, 33}, {-8, 8, 0}}}, [](const auto& x) { return xgrad::hardswish(x[0]); },
-      naive::map([](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; })));
-  all[2].cases.push_back(make_case(
-      {{{9, 33}, {-8, 8, 0}}}, [](const auto& x) { return xgrad::hardsigmoid(x[0]); },
-      naive::map([](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; })));
-  all[3].errors = {error<ValueError>("hardtanh: min_val must be at most max_val, got 1 and 0.5",
-                                     [] { xgrad::hardtanh(x(2), 1, 0.5); })};
-  all[6].errors = {error<ValueError>("celu: alpha must not be 0", [] { xgrad::celu(x(2), 0); })};
-  all[9].errors = {error<ValueError>("softshrink: lambda must be at least 0, got -1",
-                                     [] { xgrad::softshrink(x(2), -1); })};
-  all[8].tails.clear();  // x - tanh(x) cancels near 0
+  const auto row = [&](const std::string& function) -> Op& {
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const Op& op) { return op.name == "activations." + function; });
+  };
+  row("hardswish")
+      .cases.push_back(make_case(
+          {{{9, 33}, {-8, 8, 0}}}, [](const auto& x) { return xgrad::hardswish(x[0]); },
+          naive::map([](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; })));
+  row("hardsigmoid")
+      .cases.push_back(make_case(
+          {{{9, 33}, {-8, 8, 0}}}, [](const auto& x) { return xgrad::hardsigmoid(x[0]); },
+          naive::map([](double x) { return std::clamp(x + 3, 0.0, 6.0) / 6; })));
+  row("hardtanh").errors = {error<ValueError>("hardtanh: min_val must be at most max_val, got 1 and 0.5",
+                                              [] { xgrad::hardtanh(x(2), 1, 0.5); })};
+  row("celu").errors = {error<ValueError>("celu: alpha must not be 0", [] { xgrad::celu(x(2), 0); })};
+  row("softshrink").errors = {error<ValueError>("softshrink: lambda must be at least 0, got -1",
+                                                [] { xgrad::softshrink(x(2), -1); })};
+  row("tanhshrink").tails.clear();  // x - tanh(x) cancels near 0
   return all;
 });
 
