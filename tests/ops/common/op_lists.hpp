@@ -62,8 +62,4 @@ inline void expect_all_but(const Names& have, const Reasons& lacking, const char
     EXPECT_TRUE(have.contains(op) || named.contains(op)) << op << " has no " << what << " and is not listed";
 }
 
-inline const Names linear_algebra = {
-    "cholesky", "det", "eigh",    "inv",   "linear_map",       "logdet", "matrix_exp",
-    "pinv",     "qr",  "slogdet", "solve", "solve_triangular", "svd"};
-
 }  // namespace xgrad_tests::op_lists
