@@ -34,8 +34,8 @@ folder_of() {
 # The first line of a program's source says what it does: "// one line".
 list_names() {
   local source
-  for source in "${folders[@]/#/$root/}"; do
-    for source in "$source"/*.cpp; do
+  for source in "${folders[@]}"; do
+    for source in "$root/$source"/*.cpp; do
       [[ ! -e $source ]] || printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
     done
   done
@@ -100,19 +100,23 @@ install_packages() {
   quietly 'apt-get failed' "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${names[@]}"
 }
 
-# Elsewhere nothing is installed: says what is needed.
+# Ends with a message; where nothing is installed, says what is needed.
+missing() {
+  is_debian || { say 'needed, by the names of Debian, outside of which run.sh installs nothing:' && packages | sed 's/^/  /' >&2; }
+  die "$@"
+}
+
 check_tools() {
   local tool tools=(cmake ninja "${CXX:-c++}")
   case $name in
+    fuzz) tools=(cmake ninja clang++) ;;
     docs) tools=(doxygen sphinx-build) ;;
     learn) tools=(cmake ninja emcmake npm) ;;
     mutate) tools+=(git python3) ;;
   esac
   if is_debian; then install_packages; fi
   for tool in "${tools[@]}"; do
-    if command -v "${tool%% *}" >/dev/null; then continue; fi
-    is_debian || { say 'needed, by the names of Debian, outside of which run.sh installs nothing:' && packages | sed 's/^/  /' >&2; }
-    die "there is no ${tool%% *}"
+    command -v "${tool%% *}" >/dev/null || missing "there is no ${tool%% *}"
   done
 }
 
@@ -129,23 +133,35 @@ configure() {
       { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony " "$build/build.ninja"; }; then
       return # a program that needs a library is left out where that was missing
     fi
+  elif [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
+    return
   fi
   say 'configuring ...'
-  rm -f "$build/build.ninja" # so that a configuration that fails is made again
-  quietly 'CMake could not configure the build' cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}"
+  local output
+  output=$(cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}" </dev/null 2>&1) ||
+    { rm -f "$build/build.ninja" && printf '%s\n' "$output" >&2 && missing 'CMake could not configure the build'; }
 }
 
 # Ninja's progress becomes one line, and on a terminal one more that moves; what the compiler says stays.
 build() {
-  local clear=''
+  cmake --build "$build" --target "$1" </dev/null 2>&1 | show_build "$1" || die "$1 does not build"
+}
+
+show_build() {
+  local line begun='' clear=''
   if [[ -t 2 ]]; then clear=$'\r\033[K'; fi
-  cmake --build "$build" --target "$1" </dev/null 2>&1 | awk -v clear="$clear" -v name="$1" '
-    /^ninja: no work to do\.$|^-- |\] Re-(checking globbed directories|running CMake)\.\.\.$/ { next }
-    /^\[[0-9]+\/[0-9]+\] / && !begun++ { print "run.sh: building " name " ..." }
-    /^\[[0-9]+\/[0-9]+\] / { if (clear) printf "%s%.78s", clear, $0 }
-    !/^\[[0-9]+\/[0-9]+\] / { print clear $0 }
-    { fflush() }
-    END { if (begun) printf "%s", clear }' >&2 || die "$1 does not build"
+  while IFS= read -r line; do # not by awk: Debian's reads ahead
+    case $line in
+      'ninja: no work to do.' | '-- '* | *'] Re-checking globbed directories...' | *'] Re-running CMake...') ;;
+      '['*/*'] '*)
+        [[ $begun ]] || say "building $1 ..."
+        begun=yes
+        if [[ $clear ]]; then printf '%s%.78s' "$clear" "$line" >&2; fi
+        ;;
+      *) printf '%s%s\n' "$clear" "$line" >&2 ;;
+    esac
+  done
+  if [[ $begun ]]; then printf '%s' "$clear" >&2; fi
 }
 
 # Prints how many cases the unit tests had, which ctest runs in parts, and which of them were skipped.
@@ -164,7 +180,7 @@ run_tests() {
 build_docs() {
   say 'building the documentation ...'
   mkdir -p "$root/build/docs"
-  (cd "$root" && export XGRAD_FOLDERS="$(tests/folders.sh --list)" && doxygen docs/Doxyfile &&
+  (cd "$root" && XGRAD_FOLDERS=$(tests/folders.sh --list) && export XGRAD_FOLDERS && doxygen docs/Doxyfile &&
     sphinx-build -q -W --keep-going -d build/docs/doctrees docs build/docs/html) >&2 || die 'the documentation does not build'
   say "it is at file://$root/build/docs/html/index.html"
 }
@@ -174,7 +190,10 @@ prepare() { # at most one at a time
   (
     if command -v flock >/dev/null; then flock 9; fi
     check_tools
-    if [[ $1 == learn ]]; then quietly 'npm failed' npm ci --prefix "$root/report/page" --ignore-scripts --no-audit --no-fund; fi
+    local page=$root/report/page
+    if [[ $1 == learn && ! $page/node_modules/.package-lock.json -nt $page/package-lock.json ]]; then
+      quietly 'npm failed' npm ci --prefix "$page" --ignore-scripts --no-audit --no-fund
+    fi
     case $1 in
       docs) build_docs ;;
       mutate) ;; # builds a copy
@@ -203,6 +222,7 @@ case $name in
       tests=all_tests labels=()
       shift
     fi
+    [[ ${1:--} == -* ]] || die "usage: ./run.sh test [--all] [CTEST ARGS], such as -R $1 for the tests with $1 in their names"
     prepare "$tests"
     run_tests "${labels[@]}" "$@"
     ;;

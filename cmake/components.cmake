@@ -14,7 +14,7 @@ set(XGRAD_COMPONENTS "${default_components}" CACHE STRING "Libraries to build in
 foreach(component IN LISTS component_folders) # options of 0.2
   string(TOUPPER ${component} option)
   if(DEFINED XGRAD_BUILD_${option})
-    message(WARNING "XGRAD_BUILD_${option} has no effect: XGRAD_COMPONENTS lists what is built, ${component} among it")
+    message(WARNING "XGRAD_BUILD_${option} is no longer an option: list ${component} in XGRAD_COMPONENTS")
   endif()
 endforeach()
 

@@ -7,7 +7,7 @@
 
 namespace xgrad {
 
-/// A function as a module without parameters. Any function needs no more to be part of a Sequential, such as
+/// A function as a module without parameters. This is enough to put any function into a Sequential, such as
 /// FunctionModule<float>("Erf", erf<float>) or one of your own; ReLU<float>() and the others below are short
 /// for those of PyTorch. Throws ValueError for no function.
 template <class T>

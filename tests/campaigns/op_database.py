@@ -46,7 +46,7 @@ def var(x, a):
     return torch.var(x["input"], dim=a["dim"], correction=a["correction"], keepdim=a["keepdim"])
 
 
-# What is no function of inputs alone with its name in PyTorch: those are added by add_functions_of_inputs().
+# Ops with attributes, or with another name in PyTorch; add_functions_of_inputs() adds the others.
 MORE = [
     Op("gelu", "input approximate='none'", "nn.functional.gelu"),
     Op("softplus", "input beta=1 threshold=20", "nn.functional.softplus"),
