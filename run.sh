@@ -33,9 +33,9 @@ folder_of() {
 
 # The first line of a program's source says what it does: "// one line".
 list_names() {
-  local source
-  for source in "${folders[@]}"; do
-    for source in "$root/$source"/*.cpp; do
+  local folder source
+  for folder in "${folders[@]}"; do
+    for source in "$root/$folder"/*.cpp; do
       [[ ! -e $source ]] || printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
     done
   done
@@ -77,10 +77,10 @@ is_debian() (
   [[ ${ID:-} == debian && ${VERSION_ID:-testing} != @([1-9]|1[01]) ]] && command -v apt-get >/dev/null
 )
 
-# quietly MESSAGE COMMAND...: prints the output and ends with the message if the command fails.
+# quietly COMMAND...: prints the output if the command fails.
 quietly() {
   local output
-  output=$("${@:2}" </dev/null 2>&1) || { printf '%s\n' "$output" >&2 && die "$1"; }
+  output=$("$@" </dev/null 2>&1) || { printf '%s\n' "$output" >&2 && return 1; }
 }
 
 install_packages() {
@@ -96,8 +96,8 @@ install_packages() {
   fi
   if [[ ! $yes && -t 0 && -t 2 ]]; then read -r -p 'run.sh: install? [Y/n] ' answer; fi
   [[ ${answer,,} == @(|y|yes) ]] || die "nothing was installed; to do it yourself: apt-get install ${names[*]}"
-  quietly 'apt-get failed' "${as_root[@]}" apt-get update
-  quietly 'apt-get failed' "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${names[@]}"
+  quietly "${as_root[@]}" apt-get update || die 'apt-get failed'
+  quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${names[@]}" || die 'apt-get failed'
 }
 
 # Ends with a message; where nothing is installed, says what is needed.
@@ -122,14 +122,14 @@ check_tools() {
 
 # Configures the build unless it is as what is installed asks for.
 configure() {
-  local components='files;tokenizers;pretrained;generation;onnx;report' onednn=OFF unity=ON cache=$build/CMakeCache.txt
+  local with_mpi=0 onednn=OFF unity=ON cache=$build/CMakeCache.txt
   if [[ $name != @(fuzz|learn) ]]; then
-    if command -v mpicxx >/dev/null; then components=all; fi
+    if command -v mpicxx >/dev/null; then with_mpi=1 settings+=(-D XGRAD_COMPONENTS=all); fi
     if ${CXX:-c++} -E -x c++ -include dnnl.hpp /dev/null >/dev/null 2>&1; then onednn=ON; fi
     if grep -qsx 'CMAKE_UNITY_BUILD:[A-Z]*=OFF' "$cache"; then unity=OFF; fi # for someone who changes sources
-    settings+=(-D "XGRAD_COMPONENTS=$components" -D "XGRAD_ONEDNN=$onednn" -D "CMAKE_UNITY_BUILD=$unity")
+    settings+=(-D "XGRAD_ONEDNN=$onednn" -D "CMAKE_UNITY_BUILD=$unity")
     if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache" &&
-      grep -qxF "XGRAD_COMPONENTS:STRING=$components" "$cache" && grep -qx "XGRAD_ONEDNN:BOOL=$onednn" "$cache" &&
+      [[ $(grep -cx 'XGRAD_COMPONENTS:[A-Z]*=all' "$cache") == "$with_mpi" ]] && grep -qx "XGRAD_ONEDNN:BOOL=$onednn" "$cache" &&
       { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony " "$build/build.ninja"; }; then
       return # a program that needs a library is left out where that was missing
     fi
@@ -137,9 +137,8 @@ configure() {
     return
   fi
   say 'configuring ...'
-  local output
-  output=$(cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}" </dev/null 2>&1) ||
-    { rm -f "$build/build.ninja" && printf '%s\n' "$output" >&2 && missing 'CMake could not configure the build'; }
+  quietly cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}" ||
+    { rm -f "$build/build.ninja" && missing 'CMake could not configure the build'; }
 }
 
 # Ninja's progress becomes one line, and on a terminal one more that moves; what the compiler says stays.
@@ -192,7 +191,7 @@ prepare() { # at most one at a time
     check_tools
     local page=$root/report/page
     if [[ $1 == learn && ! $page/node_modules/.package-lock.json -nt $page/package-lock.json ]]; then
-      quietly 'npm failed' npm ci --prefix "$page" --ignore-scripts --no-audit --no-fund
+      quietly npm ci --prefix "$page" --ignore-scripts --no-audit --no-fund || die 'npm failed'
     fi
     case $1 in
       docs) build_docs ;;

@@ -64,8 +64,9 @@ class Recorder {
                            JsonTree::object(),         op.result,   {}};
     for (const Variable<T>& input : op.inputs) value.inputs.push_back(id_of(input));
     for (const auto& [name, attribute] : op.attributes) value.attributes[name] = json_of(attribute);
-    graph.operands.try_emplace(op.op->name, op.op->inputs.begin(), op.op->inputs.end());
-    if (const auto formula = formula_of(op.op->name)) graph.formulas.try_emplace(op.op->name, *formula);
+    if (graph.operands.try_emplace(op.op->name, op.op->inputs.begin(), op.op->inputs.end()).second) {
+      if (const auto formula = formula_of(op.op->name)) graph.formulas.emplace(op.op->name, *formula);
+    }
     if (!op.modules.empty()) value.module = op.modules.front().name;
     for (const TracedModule& module : op.modules) graph.modules[module.name] = module.type;
     add(std::move(value));

@@ -111,6 +111,10 @@ ExportedFunctions<T> exported_functions() {
        [](const V& x) {
          return roll(x, {3, -11}, {2, 2});
        }},
+      {"roll_of_all",
+       [](const V& x) {
+         return roll(reshape(narrow(narrow(x, 0, 0, 1), 1, 0, 1), {2, 4}), 3);
+       }},
       {"rotary",
        [](const V& x) {
          const RotaryTables<T> tables = rotary_tables<T>({.dim = 4}, 20);
