@@ -69,14 +69,6 @@ XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n
   return y;
 }
 
-/// What the mean of a row lacks.
-template <typename T>
-XGRAD_INLINE T rest_of_row(const T* x, const T* residual, std::size_t n, T mean) {
-  if (!residual) return mean_deviation(x, n, mean);
-  return sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] + residual[i]) - mean; }) /
-         static_cast<T>(n);
-}
-
 /// Blocks of 16 rows, which stay in cache between their sum with the residual, their column sums (tiles of 64
 /// columns on the stack, then added to dweight and dbias) and their dx. Bound by bandwidth.
 XGRAD_KERNEL(void, normalize_grad_rows,
@@ -96,7 +88,8 @@ XGRAD_KERNEL(void, normalize_grad_rows,
       T rests[height] = {};
       for (std::size_t r = top; mean && r < bottom; ++r) {
         if (has_large_offset(mean[r], rstd[r]))
-          rests[r - top] = rest_of_row(x + r * cols, residual ? residual + r * cols : nullptr, cols, mean[r]);
+          rests[r - top] =
+              mean_deviation<T>(x + r * cols, residual ? residual + r * cols : nullptr, cols, mean[r]);
       }
       for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
         const std::size_t n = std::min(width, cols - left);

@@ -16,12 +16,13 @@ struct RowStatistics {
   T mean, rstd, rest;
 };
 
-/// The mean of x - mean.
+/// The mean of x - mean, or of x + residual - mean if residual is not null.
 template <typename T>
-XGRAD_INLINE T mean_deviation(const T* row, std::size_t n, T mean) {
-  return sum_lanes<T>(n, [row, mean](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i] - mean; }) /
-         static_cast<T>(n);
-}
+T mean_deviation(const T* x, const T* residual, std::size_t n, T mean);
+
+/// The statistics of a row whose deviations are small beside its mean, of which `mean` is a first value.
+template <typename T>
+RowStatistics<T> statistics_of_large_offset(const T* row, std::size_t n, T mean, T eps);
 
 /// True if deviations are less than a sixteenth of the mean.
 template <typename T>
@@ -32,7 +33,7 @@ XGRAD_INLINE bool has_large_offset(T mean, T rstd) {
 /// The rest of the mean that RowStatistics has.
 template <typename T>
 XGRAD_INLINE T mean_rest(const T* row, std::size_t n, T mean, T rstd) {
-  return has_large_offset(mean, rstd) ? mean_deviation(row, n, mean) : T(0);
+  return has_large_offset(mean, rstd) ? mean_deviation<T>(row, nullptr, n, mean) : T(0);
 }
 
 /// The statistics of value(0), ..., value(n - 1) whose squares leave the range of T: those of their products
@@ -70,25 +71,27 @@ XGRAD_INLINE bool leaves_range(T rstd) {
   return !(rstd > T(0) && rstd <= std::numeric_limits<T>::max());
 }
 
+/// 1 / sqrt(the mean of (x - mean - rest)^2 + eps)
+template <typename T>
+XGRAD_INLINE T rstd_around(const T* row, std::size_t n, T mean, T rest, T eps) {
+  const auto square = [row, mean, rest](std::size_t i)
+                          XGRAD_INLINE_LAMBDA { return (row[i] - mean - rest) * (row[i] - mean - rest); };
+  const T count = static_cast<T>(std::max<std::size_t>(n, 1));  // sums of nothing are 0
+  return T(1) / std::sqrt(sum_lanes<T>(n, square) / count + eps);
+}
+
 template <typename T>
 XGRAD_INLINE RowStatistics<T> row_statistics(const T* row, std::size_t n, bool centred, T eps) {
-  const T count = static_cast<T>(std::max<std::size_t>(n, 1));  // sums of nothing are 0
-  T mean =
+  const T count = static_cast<T>(std::max<std::size_t>(n, 1));
+  const T mean =
       centred ? sum_lanes<T>(n, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / count : T(0);
-  const auto rstd_around = [row, n, count, eps](T mean, T rest) XGRAD_INLINE_LAMBDA {
-    const auto square = [row, mean, rest](std::size_t i)
-                            XGRAD_INLINE_LAMBDA { return (row[i] - mean - rest) * (row[i] - mean - rest); };
-    return T(1) / std::sqrt(sum_lanes<T>(n, square) / count + eps);
-  };
-  T rstd = rstd_around(mean, T(0));
+  const T rstd = rstd_around(row, n, mean, T(0), eps);
   if (n > 0 && leaves_range(rstd)) {
     return scaled_statistics<T>(
         n, [row](std::size_t i) { return row[i]; }, centred, static_cast<double>(eps));
   }
   if (!centred || !has_large_offset(mean, rstd)) return {mean, rstd, T(0)};
-  mean += mean_deviation(row, n, mean);
-  rstd = rstd_around(mean, mean_deviation(row, n, mean));
-  return {mean, rstd, mean_rest(row, n, mean, rstd)};
+  return statistics_of_large_offset(row, n, mean, eps);
 }
 
 }  // namespace xgrad::kernels
