@@ -52,25 +52,18 @@ class OpNode final : public Node<T> {
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
   void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) override {
-    auto found = [&] {
-      if constexpr (M == 1) {
-        return call(std::move(*dys), needs, std::index_sequence_for<Kept...>());
-      } else {
-        std::array<Variable<T>, M> all;
-        std::move(dys, dys + M, all.begin());
-        return call(std::move(all), needs, std::index_sequence_for<Kept...>());
-      }
-    }();
-    static_assert(
-        requires { found.begin(); }, "a backward returns Grads, or a vector with record_list");
-    if constexpr (requires { std::tuple_size<Edges>::value; }) {
-      static_assert(std::tuple_size_v<decltype(found)> == std::tuple_size_v<Edges>,
-                    "a gradient for each input");
-    } else if (found.size() != inputs_.size()) {
-      fail<ValueError>("backward: '", this->op->name, "' must return ", inputs_.size(), " gradients, got ",
-                       found.size());
+    constexpr auto kept = std::index_sequence_for<Kept...>();
+    if constexpr (!is_once<F> && !is_by_ops<F>) {
+      if (recording) [[unlikely]]
+        return checked(dys, needs, grads, kept);
     }
-    std::move(found.begin(), found.end(), grads);
+    if constexpr (M == 1) {
+      store(call(std::move(*dys), needs, kept), grads);
+    } else {
+      std::array<Variable<T>, M> all;
+      std::move(dys, dys + M, all.begin());
+      store(call(std::move(all), needs, kept), grads);
+    }
   }
 
   bool can_recompute() const noexcept override { return recomputes && state_.has_value(); }
@@ -106,34 +99,49 @@ class OpNode final : public Node<T> {
     };
     if constexpr (is_once<F>) {
       if (recording) return refusing_gradients(*this, dy, compute);
-    } else if constexpr (!is_by_ops<F>) {
-      if (recording) [[unlikely]]
-        return checked(std::forward<Dy>(dy), needs, std::index_sequence<I...>());
     }
     return compute();
   }
 
   /// The gradients of a backward that is recorded, whose graphs must contain what they depend on.
-  template <class Dy, std::size_t... I>
-  [[gnu::cold, gnu::noinline]] auto checked(Dy dy, Needs needs, std::index_sequence<I...>) {
+  template <std::size_t... I>
+  [[gnu::cold, gnu::noinline]] void checked(Variable<T>* dys, Needs needs, Variable<T>* grads,
+                                            std::index_sequence<I...>) {
     std::tuple<decltype(std::get<I + 1>(*state_).load(*this, I))...> saved(
         std::get<I + 1>(*state_).load(*this, I)...);
-    const auto compute = [&] {
-      return std::get<0>(*state_)(Dy(dy), needs,
+    Sources<T> sources;
+    for (std::size_t i = 0; i < M; ++i) sources.add(dys[i], Sources<T>::gradient);
+    (sources.add(std::get<I>(saved), I), ...);
+    const auto compute = [&](auto&& dy) {
+      return std::get<0>(*state_)(std::forward<decltype(dy)>(dy), needs,
                                   std::tuple_element_t<I, decltype(saved)>(std::get<I>(saved))...);
     };
-    const std::uint64_t start = next_order(0);
-    auto grads = compute();
-    for (std::size_t i = 0; i < std::min(grads.size(), inputs_.size()); ++i)
-      if (!needs[i]) grads[i] = {};
-    Sources<T> sources;
-    sources.add(dy, Sources<T>::gradient);
-    (sources.add(std::get<I>(saved), I), ...);
-    check_recorded<T>(*this, start, sources, {grads.data(), grads.size()}, [&] {
-      auto again = compute();
-      return std::vector<Variable<T>>(again.begin(), again.end());
-    });
-    return grads;
+    const auto backward = [&](Variable<T>* to) {
+      if constexpr (M == 1) {
+        store(compute(Variable<T>(*dys)), to);
+      } else {
+        std::array<Variable<T>, M> all;
+        std::copy(dys, dys + M, all.begin());
+        store(compute(std::move(all)), to);
+      }
+    };
+    const auto run = [](const void* context, Variable<T>* to) {
+      (*static_cast<decltype(backward)*>(context))(to);
+    };
+    recorded_gradients<T>(*this, sources, needs, grads, run, &backward);
+  }
+
+  template <class Found>
+  void store(Found&& found, Variable<T>* grads) const {
+    static_assert(
+        requires { found.begin(); }, "a backward returns Grads, or a vector with record_list");
+    if constexpr (requires { std::tuple_size<Edges>::value; }) {
+      static_assert(std::tuple_size_v<Found> == std::tuple_size_v<Edges>, "a gradient for each input");
+    } else if (found.size() != inputs_.size()) {
+      fail<ValueError>("backward: '", this->op->name, "' must return ", inputs_.size(), " gradients, got ",
+                       found.size());
+    }
+    std::move(found.begin(), found.end(), grads);
   }
 
   Edges inputs_;

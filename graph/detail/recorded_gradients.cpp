@@ -130,14 +130,22 @@ bool depends(const Variable<T>& at, const Variable<T>& near, const Variable<T>& 
 }  // namespace
 
 template <class T>
-void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>& sources,
-                    std::span<const Variable<T>> gradients,
-                    const std::function<std::vector<Variable<T>>()>& again) {
+void recorded_gradients(const Node<T>& owner, const Sources<T>& sources, Needs needs, Variable<T>* grads,
+                        void (*backward)(const void* context, Variable<T>* grads), const void* context) {
+  const std::uint64_t start = next_order(0);
+  const std::span<const Variable<T>> gradients(grads, owner.inputs().size());
+  backward(context, grads);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (!needs[i]) grads[i] = {};
+  const auto again = [&] {
+    std::vector<Variable<T>> found(gradients.size());
+    backward(context, found.data());
+    return found;
+  };
   const auto all = sources.all();
   const bool is_constant =
       std::none_of(all.begin(), all.end(), [](const auto& one) { return one.variable->requires_grad(); });
   const std::type_info& type = typeid(owner);
-  if (gradients.size() != owner.inputs().size()) return;  // which is an error of its own
   if (is_constant && known_to_use_ops.contains(&type)) return;
   for (const bool deep : {false, true})
     if (Reached<T>(start, sources, gradients, deep).is_plausible(owner, gradients)) return;
@@ -179,11 +187,9 @@ void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>&
   }
 }
 
-template void check_recorded(const Node<float>&, std::uint64_t, const Sources<float>&,
-                             std::span<const Variable<float>>,
-                             const std::function<std::vector<Variable<float>>()>&);
-template void check_recorded(const Node<double>&, std::uint64_t, const Sources<double>&,
-                             std::span<const Variable<double>>,
-                             const std::function<std::vector<Variable<double>>()>&);
+template void recorded_gradients(const Node<float>&, const Sources<float>&, Needs, Variable<float>*,
+                                 void (*)(const void*, Variable<float>*), const void*);
+template void recorded_gradients(const Node<double>&, const Sources<double>&, Needs, Variable<double>*,
+                                 void (*)(const void*, Variable<double>*), const void*);
 
 }  // namespace xgrad::detail

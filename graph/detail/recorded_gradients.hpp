@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -43,16 +42,15 @@ class Sources {
   std::vector<Source> all_;
 };
 
-/// Throws GraphError if one of the gradients that `owner` returned changes with a source without a graph to
-/// it, as those that are computed on arrays do: derivatives of it would miss terms. Nodes that were recorded
-/// for the gradients have numbers above `start`; `again` calls the backward with what the sources then are.
+/// Stores the gradients of `owner`, whose backward is recorded, in `grads`: backward(context, grads) computes
+/// them from what the sources then are. Throws GraphError if one of them changes with a source without a
+/// graph to it, as those that are computed on arrays do: derivatives of it would miss terms.
 ///
 /// A gradient without a graph to any source, and a source in no graph of a gradient, may be right, as of
 /// relu, whose mask does not change with small changes of x. So the source is changed a little: that must
 /// change no element of the gradient a little. The gradient of a result without a graph gets one for this.
 template <class T>
-void check_recorded(const Node<T>& owner, std::uint64_t start, const Sources<T>& sources,
-                    std::span<const Variable<T>> gradients,
-                    const std::function<std::vector<Variable<T>>()>& again);
+void recorded_gradients(const Node<T>& owner, const Sources<T>& sources, Needs needs, Variable<T>* grads,
+                        void (*backward)(const void* context, Variable<T>* grads), const void* context);
 
 }  // namespace xgrad::detail
