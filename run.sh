@@ -71,10 +71,8 @@ packages() {
 
 # Whether this is a Debian whose packages have the names and versions that are wanted: 12, 13 or the next release.
 is_debian() (
-  [[ -r /etc/os-release ]] || return 1
   # shellcheck source=/dev/null
-  source /etc/os-release
-  [[ ${ID:-} == debian && ${VERSION_ID:-testing} != @([1-9]|1[01]) ]] && command -v apt-get >/dev/null
+  source /etc/os-release 2>/dev/null && [[ ${ID:-} == debian && ${VERSION_ID:-testing} != @([1-9]|1[01]) ]] && command -v apt-get >/dev/null
 )
 
 # quietly COMMAND...: prints the output if the command fails.
@@ -90,10 +88,8 @@ install_packages() {
   say 'this will be installed:'
   printf '  %s\n' "$list" >&2
   mapfile -t names < <(cut -d: -f1 <<<"$list")
-  if ((EUID)); then
-    command -v sudo >/dev/null || die "neither root nor sudo: as root, run: apt-get install ${names[*]}"
-    as_root=(sudo)
-  fi
+  if ((EUID)); then as_root=(sudo); fi
+  command -v "${as_root[@]:-true}" >/dev/null || die "neither root nor sudo: as root, run: apt-get install ${names[*]}"
   if [[ ! $yes && -t 0 && -t 2 ]]; then read -r -p 'run.sh: install? [Y/n] ' answer; fi
   [[ ${answer,,} == @(|y|yes) ]] || die "nothing was installed; to do it yourself: apt-get install ${names[*]}"
   quietly "${as_root[@]}" apt-get update || die 'apt-get failed'
@@ -153,14 +149,13 @@ show_build() {
     case $line in
       'ninja: no work to do.' | '-- '* | *'] Re-checking globbed directories...' | *'] Re-running CMake...') ;;
       '['*/*'] '*)
-        [[ $begun ]] || say "building $1 ..."
-        begun=yes
-        if [[ $clear ]]; then printf '%s%.78s' "$clear" "$line" >&2; fi
+        [[ $begun ]] || { begun=yes && say "building $1 ..."; }
+        [[ ! $clear ]] || printf '%s%.78s' "$clear" "$line" >&2
         ;;
       *) printf '%s%s\n' "$clear" "$line" >&2 ;;
     esac
   done
-  if [[ $begun ]]; then printf '%s' "$clear" >&2; fi
+  [[ ! $begun ]] || printf '%s' "$clear" >&2
 }
 
 # Prints how many cases the unit tests had, which ctest runs in parts, and which of them were skipped.
@@ -202,25 +197,18 @@ prepare() { # at most one at a time
 }
 
 yes=''
-if [[ ${1:-} == --yes ]]; then
-  yes=1
-  shift
-fi
+[[ ${1:-} != --yes ]] || { yes=1 && shift; }
 name=${1:-}
 if [[ -z $name || $name == -h || $name == --help ]]; then
   echo 'usage: ./run.sh [--yes] NAME [ARGS], where NAME is one of'
-  list_names
-  exit 0
+  list_names && exit
 fi
 shift
 
 case $name in
   test)
     tests=basic_tests labels=(--label-exclude extended)
-    if [[ ${1:-} == --all ]]; then
-      tests=all_tests labels=()
-      shift
-    fi
+    [[ ${1:-} != --all ]] || { tests=all_tests labels=() && shift; }
     [[ ${1:--} == -* ]] || die "usage: ./run.sh test [--all] [CTEST ARGS], such as -R $1 for the tests with $1 in their names"
     prepare "$tests"
     run_tests "${labels[@]}" "$@"
