@@ -56,12 +56,15 @@ TEST(OpListsTest, FormulasAreOfOps) {
     return text.substr(begin, text.find("\n};", begin) - begin);
   };
   Names formulas = found("report/page/src/formulas", ".ts", R"(\n  ([a-z_0-9]+)[:,])", table);
+  for (const char* of_a_table : {"reshape", "matmul", "sum", "softmax"})
+    EXPECT_TRUE(formulas.contains(of_a_table)) << of_a_table << " has no formula";
   std::istringstream lines(xgrad_tests::read_bytes(XGRAD_SOURCE_DIR "/report/formulas.txt"));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with('#')) continue;
     const std::string op = line.substr(0, line.find(':'));
     EXPECT_TRUE(formulas.insert(op).second) << op << " has two formulas";
   }
+  EXPECT_TRUE(formulas.contains("abs")) << "report/formulas.txt has no abs";
   for (const std::string& op : formulas)
     EXPECT_TRUE(described().contains(op)) << op << " has a formula, but is no op";
 }

@@ -32,9 +32,9 @@ export function checkForward(graph, snapshot, id, stride = 1) {
   }
 }
 
-/** What flows back to a value from the ops that read it, against the library's gradient, if it has one. */
+/** What flows back to a value from the ops that read it, against the library's gradient; false if it has none. */
 export function checkGradient(graph, snapshot, id, stride = 1) {
-  if (!snapshot.gradients[id]) return;
+  if (!snapshot.gradients[id]) return false;
   const { name } = graph.values[id];
   const { dtype } = snapshot.gradients[id];
   const gradients = numbersOf(snapshot.gradients[id]);
@@ -46,6 +46,7 @@ export function checkGradient(graph, snapshot, id, stride = 1) {
     const distance = difference(all, gradients[flat], dtype);
     assert.ok(distance <= 1e-6, `gradient of ${name} #${id}[${flat}] by ${readers}: ${all.value}, the library has ${gradients[flat]}`);
   }
+  return true;
 }
 
 /** The formulas of some elements of a value, or of all. */
