@@ -79,7 +79,8 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
   log.steps = options.first_step;
   const detail::InterruptGuard guard(options.ranks != nullptr);
   const Clock::time_point start = Clock::now();
-  detail::ProgressBar progress(options.first_step, steps, options.progress && leads);
+  detail::ProgressBar progress(options.first_step, steps, options.evaluate ? options.evaluate_every : 0,
+                               options.progress && leads);
   const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };
   while (log.steps < steps && !log.interrupted && !log.stopped) {
     const bool observed = leads && (log.steps == options.first_step || is_observed(log.steps));
@@ -94,7 +95,9 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     progress.update(++log.steps, result.loss, result.tokens);
     if (options.evaluate && due(options.evaluate_every)) {
       progress.end_line();
+      const Clock::time_point evaluation = Clock::now();
       log.stopped = !options.evaluate(log.steps);
+      progress.evaluated(detail::seconds_since(evaluation));
     }
     log.interrupted = guard.interrupted();
     if (log.interrupted) log.signal = guard.signal();

@@ -22,6 +22,7 @@
 #include <xgrad/base/error.hpp>
 #include <xgrad/base/random.hpp>
 #include <xgrad/train/detail/interrupt_guard.hpp>
+#include <xgrad/train/detail/progress_bar.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/trainer.hpp>
 
@@ -205,6 +206,13 @@ TEST(FitTest, TheTimeLeftIsThatOfTheStepsLeft) {
   const std::string hours = shown_after(1999999, 20000000);
   ASSERT_TRUE(std::regex_search(hours, found, std::regex(R"(  (\d+):[0-5]\d:[0-5]\d h left\n$)"))) << hours;
   EXPECT_GE(std::stoul(found[1]), 5u) << "18000000 steps";
+}
+
+TEST(FitTest, TheTimeLeftIsThatOfTheEvaluationsLeft) {
+  const xgrad::detail::RunTimes times{.steps = 10, .evaluations = 2, .training = 5, .evaluating = 60};
+  EXPECT_EQ(times.left(20, 3), 100);
+  EXPECT_EQ(times.left(0, 1), 30);
+  EXPECT_EQ(xgrad::detail::RunTimes{}.left(20, 3), 0);
 }
 
 TEST(FitTest, EvaluatesAndThenSaves) {

@@ -29,8 +29,20 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::size_t first, std::size_t steps, bool shown)
-    : first_(first), steps_(steps), shown_(shown), terminal_(isatty(STDERR_FILENO) == 1) {}
+double RunTimes::left(std::size_t more_steps, std::size_t more_evaluations) const {
+  const auto mean = [](double seconds, std::size_t count) {
+    return count == 0 ? 0 : seconds / static_cast<double>(count);
+  };
+  return static_cast<double>(more_steps) * mean(training, steps) +
+         static_cast<double>(more_evaluations) * mean(evaluating, evaluations);
+}
+
+ProgressBar::ProgressBar(std::size_t first, std::size_t steps, std::size_t evaluate_every, bool shown)
+    : first_(first),
+      steps_(steps),
+      evaluate_every_(evaluate_every),
+      shown_(shown),
+      terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void ProgressBar::end_line() {
   if (drawn_) std::fputc('\n', stderr);
@@ -47,14 +59,21 @@ void ProgressBar::update(std::size_t done, double loss, std::size_t tokens) {
   }
 }
 
+void ProgressBar::evaluated(double seconds) {
+  ++evaluations_;
+  evaluating_ += seconds;
+}
+
 std::string ProgressBar::text(std::size_t done, double loss) const {
-  const double seconds = std::max(seconds_since(start_), 1e-9);
-  const double steps_per_second = static_cast<double>(done - first_) / seconds;
-  const double rate = tokens_ > 0 ? static_cast<double>(tokens_) / seconds : steps_per_second;
+  const RunTimes times{done - first_, evaluations_, std::max(seconds_since(start_) - evaluating_, 1e-9),
+                       evaluating_};
+  const double rate = static_cast<double>(tokens_ > 0 ? tokens_ : times.steps) / times.training;
+  const std::size_t evaluations =  // that of this step comes next
+      evaluate_every_ == 0 ? 0 : steps_ / evaluate_every_ - (done - 1) / evaluate_every_;
   char line[160];
   std::snprintf(line, sizeof line, "step %zu/%zu  loss %.4g  %.*f %s/s  %s left", done, steps_, loss,
                 rate < 100 ? 1 : 0, rate, tokens_ > 0 ? "tokens" : "steps",
-                duration(static_cast<double>(steps_ - done) / steps_per_second).c_str());
+                duration(times.left(steps_ - done, evaluations)).c_str());
   return line;
 }
 
