@@ -95,8 +95,8 @@ TEST(FunctionModuleTest, ComputesItsFunction) {
   same(LogSoftmax<double>(0), "LogSoftmax", log_softmax(x, 0));
   same(Identity<double>(), "Identity", x);
   same({"Sine", [](const Variable<double>& v) { return sin(v); }}, "Sine", sin(x));
-  same({"Erf", erf<double>}, "Erf", erf(x));
-  same({"Sequential", Sequential<double>(FunctionModule<double>("Erf", erf<double>), ReLU<double>())},
+  same({"Erf", xgrad::erf<double>}, "Erf", erf(x));
+  same({"Sequential", Sequential<double>(FunctionModule<double>("Erf", xgrad::erf<double>), ReLU<double>())},
        "Sequential", relu(erf(x)));
   EXPECT_EQ(message_of<ValueError>([] { FunctionModule<float>("Nothing", {}); }),
             "Nothing: there must be a function");
