@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -19,6 +19,7 @@
 #include <variant>
 
 #include "../base/detail/json_tree.hpp"
+#include "../base/detail/retried.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "../base/random.hpp"
@@ -33,6 +34,10 @@
 
 namespace xgrad {
 namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
 
 using Json = detail::JsonTree;
 
@@ -216,16 +221,22 @@ void Report::profile(const Profile& profile) {
 void Report::log(const std::string& path) {
   static const std::map<std::string, std::string> names{{"lr", "learning rate"},
                                                         {"grad_norm", "gradient norm"}};
-  std::ifstream file(path);
   const auto fail_to_read = [&] {
     detail::fail<FileError>(path, ": cannot be read: ", std::system_category().message(errno));
   };
+  const std::unique_ptr<std::FILE, CloseFile> file(
+      detail::retried([&] { return std::fopen(path.c_str(), "rb"); }));
   if (!file) fail_to_read();
   std::size_t number = 0;
   std::optional<std::size_t> last;
-  for (std::string line; std::getline(file, line);) {
+  for (int byte = 0; byte != EOF;) {
+    std::string line;
+    while ((byte = detail::next_byte(file.get())) != EOF && byte != '\n') line += static_cast<char>(byte);
+    if (byte == EOF) {
+      if (std::ferror(file.get()) != 0) fail_to_read();
+      if (line.empty() || number > 0) break;  // a run that was killed may not have finished its last line
+    }
     const std::string at = path + ":" + std::to_string(++number);
-    if (file.eof() && number > 1) break;  // a run that was killed may not have finished its last line
     const Json entry = parsed(at, line);
     if (number == 1 && entry.is_object() && entry.value("run", Json()).is_object()) {
       for (const char* const name : {"options", "versions", "seed"}) {
@@ -247,7 +258,6 @@ void Report::log(const std::string& path) {
       detail::fail<FileError>(at, ": must be a line of a training run's metrics, got other JSON");
     }
   }
-  if (file.bad()) fail_to_read();
 }
 
 std::string Report::json() const { return impl_->json(); }

@@ -109,7 +109,8 @@ Variable<T> tanhshrink(const Variable<T>& x) {
 template <class T>
 Variable<T> softshrink(const Variable<T>& x, std::type_identity_t<T> lambda) {
   if (!(lambda >= 0)) detail::fail<ValueError>("softshrink: lambda must be at least 0, got ", lambda);
-  return masked_fill(x - sign(x.detach()) * lambda, xt::abs(x.value()) <= lambda, 0);
+  const Mask is_small = xt::abs(x.value()) <= lambda;
+  return masked_fill(x - sign(x.detach()) * lambda, is_small, 0);
 }
 
 template <class T>

@@ -46,8 +46,12 @@ Names drawn() {
 
 TEST(OpListsTest, ConstantsHaveTheNamesOfTheirOps) {
   EXPECT_GE(described().size(), 100u);
-  for (const char* folder : {"graph", "ops", "autograd"})
-    EXPECT_EQ(found(folder, ".hpp", R"(\ninline constexpr Op (\w+)\((?!\s*"\1"))"), Names());
+  for (const char* folder : {"graph", "ops", "autograd"}) {
+    for (const std::string& constant : found(folder, ".hpp", R"r(\ninline constexpr Op (\w+\(\s*"\w+)")r")) {
+      const std::string name = constant.substr(0, constant.find('('));
+      EXPECT_EQ(constant.substr(constant.find('"') + 1), name);
+    }
+  }
 }
 
 TEST(OpListsTest, FormulasAreOfOps) {
