@@ -274,12 +274,21 @@ void write_comparison(const std::vector<std::pair<std::string, std::string>>& na
   write_data(all.dump(), path);
 }
 
+namespace {
+
+/// What operator[] makes of null would be an object without its container where there was no memory for one.
+Json& snapshot_of(detail::Histograms& histograms, std::size_t step) {
+  return histograms.snapshots.try_emplace(step, Json::object()).first->second;
+}
+
+}  // namespace
+
 template <class T>
 ReportStep& ReportStep::parameters(const Module<T>& model) {
   for (const auto& [name, parameter] : parameters_and_buffers(model)) {
     detail::Histograms& histograms = Report::Impl::entry(report_.parameters, name);
     histograms.shape = detail::shape_json(parameter.shape());
-    histograms.snapshots[step_]["weight"] = detail::histogram_json(parameter.value());
+    snapshot_of(histograms, step_)["weight"] = detail::histogram_json(parameter.value());
     report_.before[name] = parameter.value();
   }
   return *this;
@@ -290,7 +299,7 @@ ReportStep& ReportStep::next_step(const Module<T>& model) {
   for (const auto& [name, parameter] : model.named_parameters()) {
     const auto* const before = std::get_if<Array<T>>(&report_.before[name]);
     if (before == nullptr || !parameter.has_grad()) continue;
-    Json& snapshot = Report::Impl::entry(report_.parameters, name).snapshots[step_];
+    Json& snapshot = snapshot_of(Report::Impl::entry(report_.parameters, name), step_);
     snapshot["gradient"] = detail::histogram_json(parameter.grad().value());
     snapshot["update"] = detail::histogram_json(Array<T>(parameter.value() - *before));
   }

@@ -350,6 +350,7 @@ class ProgramTrial {
     if (code != 0 && code != 1) return signal_text(ended.status);
     if (code == 1 && failure.is_repeated()) return "is not repeated: " + ended.errors;
     if (code == 1 && !names_reason(ended.errors, failure)) return "does not say why: " + ended.errors;
+    complete_folders();
     return wrong_files(files_of(out_), code == 0);
   }
 
@@ -381,6 +382,15 @@ class ProgramTrial {
     const std::size_t at = errors.find(name), begin = at == errors.npos ? 0 : at + name.size();
     const std::size_t reason = errors.find(std::strerror(failure.error), begin);
     return reason != errors.npos && errors.find(": ", begin) < reason;
+  }
+
+  /// As each reader of a folder does whose new files are all there, but not all in their places.
+  void complete_folders() const {
+    std::vector<std::string> folders;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(out_))
+      if (entry.is_directory()) folders.push_back(entry.path().string());
+    for (const std::string& folder : folders)
+      if (fs::exists(folder)) xgrad::complete_folder(folder);
   }
 
   bool is_timed(const std::string& name) const {
