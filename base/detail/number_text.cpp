@@ -13,6 +13,7 @@ namespace xgrad::detail {
 
 std::string formatted(double number, Notation notation, int digits) {
   std::ostringstream stream;
+  stream.exceptions(std::ios::badbit);  // without it, failing memory would cut the text off
   stream.imbue(std::locale::classic());
   stream << (notation == Notation::fixed ? std::fixed : std::scientific) << std::setprecision(digits)
          << number;

@@ -17,6 +17,7 @@ std::optional<T> parsed(std::string_view text) {
   T number{};
   if constexpr (std::is_floating_point_v<T>) {
     std::istringstream stream{std::string(text)};
+    stream.exceptions(std::ios::badbit);  // without it, failing memory would be a text that is no number
     stream.imbue(std::locale::classic());
     stream >> std::noskipws >> number;
     if (stream.fail() || stream.peek() != std::istringstream::traits_type::eof()) return std::nullopt;

@@ -3,11 +3,14 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/detail/number_text.hpp>
+#include <xgrad/base/detail/parse.hpp>
 #include <xgrad/base/pool.hpp>
 #include <xgrad/base/random.hpp>
 #include <xgrad/models/channel_norms.hpp>
@@ -187,6 +190,30 @@ TEST(FailingMemoryTest, AnAverageIsUpdatedWhollyOrNotAtAll) {
     const auto average = std::make_shared<xgrad::ExponentialMovingAverage<float>>(*norm, 0.9);
     return Case{[=] { return average->state_dict(); }, [=] { average->update(); }};
   });
+}
+
+TEST(FailingMemoryTest, NumbersAreReadAndWrittenOrMemoryFails) {
+  const std::string text(80, '7'), state = xgrad::Generator(3).get_state();
+  xgrad::Generator generator;
+  bool failed = true;
+  for (std::size_t n = 0; failed; ++n) {
+    bool thrown = false, is_read = false, is_written = false, is_restored = false;
+    {
+      const FailingMemory memory(n);
+      try {
+        is_read = xgrad::detail::parsed<double>(text).has_value();
+        is_written = xgrad::detail::formatted(0.25, xgrad::detail::Notation::fixed, 60).size() == 62;
+        generator.set_state(state);
+        is_restored = true;
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      } catch (const std::invalid_argument&) {  // of a state that is taken for another text
+      }
+      failed = memory.failed();
+    }
+    EXPECT_EQ(thrown, failed) << n;
+    EXPECT_TRUE(thrown || (is_read && is_written && is_restored)) << n;
+  }
 }
 
 }  // namespace failing_memory_test
