@@ -132,7 +132,7 @@ std::optional<mode_t> AtomicFile::replaced_mode() const {
   if (!replaces && errno != ENOENT) fail(errno);
   if (replaces && !S_ISREG(status.st_mode))
     detail::fail<FileError>(path_, ": cannot be written: it is no regular file");
-  if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
+  if (replaces && ::access(target_.c_str(), W_OK) != 0 && errno != ENOENT) fail(errno);
   if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
   return replaces ? std::optional<mode_t>(status.st_mode & 07777) : std::nullopt;
 }

@@ -88,7 +88,8 @@ void prepare_files(const fs::path& from, const fs::path& to) {
       fail<FileError>(path, ": cannot be written: it is ", S_ISDIR(status.st_mode) ? "a" : "no", " folder");
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
       fail<FileError>(path, ": cannot be written: it is no regular file");
-    if (::access(path.c_str(), W_OK) != 0) fail_to_write(path, errno);
+    // Another writer may have removed it since.
+    if (::access(path.c_str(), W_OK) != 0 && errno != ENOENT) fail_to_write(path, errno);
     if (S_ISREG(status.st_mode)) {
       ::chmod(made.c_str(), status.st_mode & 07777);  // as far as it is allowed
     } else {

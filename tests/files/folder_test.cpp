@@ -1,18 +1,25 @@
 // Files of a folder are written together, or not at all.
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/base/error.hpp>
+#include <xgrad/base/file.hpp>
 #include <xgrad/base/folder.hpp>
 #include <xgrad/files/npy.hpp>
 
@@ -268,6 +275,88 @@ TEST(WriteFolder, KilledAtAnyCallItHasTheOldFilesOrTheNewOnes) {
     }
     EXPECT_GT(call, 20u);
     EXPECT_EQ(completed > 3, is_there);
+  }
+}
+
+/// Whether a system call names a path.
+bool names_path(std::uint64_t call) {
+  const std::initializer_list<std::uint64_t> naming{
+      SYS_openat,   SYS_newfstatat, SYS_faccessat, SYS_faccessat2, SYS_fchmodat,  SYS_mkdirat,
+      SYS_unlinkat, SYS_renameat,   SYS_renameat2, SYS_readlinkat, SYS_symlinkat, SYS_statx,
+#ifdef SYS_rename
+      SYS_open,     SYS_stat,       SYS_lstat,     SYS_access,     SYS_rename,    SYS_mkdir,
+      SYS_unlink,   SYS_rmdir,      SYS_chmod,     SYS_readlink,
+#endif
+  };
+  return std::ranges::find(naming, call) != naming.end();
+}
+
+// One stops at each of its calls that name a path, the other then at each of those that also change files;
+// the first one goes on to its end, then the other one.
+TEST(WriteFolder, TwoWritersMayInterruptEachOtherAnywhere) {
+  using xgrad_tests::changes_files, xgrad_tests::TracedProcess, xgrad_tests::waits_for_lock;
+  using State = TracedProcess::State;
+  const Files files[2] = {{{"config.json", "1"}, {"part/model", "1"}},
+                          {{"config.json", "2"}, {"part/model", "2"}}};
+  for (const bool is_there : {false, true}) {
+    const Files before = is_there ? Files{{"config.json", "0"}, {"kept", "0"}, {"part/model", "0"}} : Files();
+    const Files results[2] = {with(before, files[0]), with(before, files[1])};
+    bool first_stops = true;
+    for (std::size_t first_stop = 0; first_stops; ++first_stop) {
+      bool second_stops = true;
+      for (std::size_t second_stop = 0; second_stops; ++second_stop) {
+        const TemporaryFolder temporary;
+        const std::string folder = temporary.path("folder");
+        write_files(folder, before);
+        TracedProcess first([&] { save(folder, files[0]); }), second([&] { save(folder, files[1]); });
+        std::size_t calls = 0;
+        first_stops = first.run_until([&](std::uint64_t call, const std::uint64_t*) {
+          return names_path(call) && calls++ == first_stop;
+        }) == State::stopped;
+        if (first.state() == State::not_traced) GTEST_SKIP() << "no process may be traced here";
+        calls = 0;
+        bool waits = false;
+        second_stops = second.run_until([&](std::uint64_t call, const std::uint64_t* arguments) {
+          waits = waits_for_lock(call, arguments);
+          return waits || (names_path(call) && changes_files(call, arguments) && calls++ == second_stop);
+        }) == State::stopped &&
+                       !waits;
+        // Whoever waits for a lock lets the other one go on, which has it.
+        while (first.state() == State::stopped || second.state() == State::stopped) {
+          first.run_until(waits_for_lock);
+          second.run_until(waits_for_lock);
+        }
+        ASSERT_EQ(first.state(), State::done) << first_stop << ' ' << second_stop;
+        ASSERT_EQ(second.state(), State::done) << first_stop << ' ' << second_stop;
+        const Files last = files_in(folder);
+        ASSERT_TRUE(last == results[0] || last == results[1]) << first_stop << ' ' << second_stop;
+        ASSERT_EQ(temporary.file_count(), 1u) << first_stop << ' ' << second_stop;
+      }
+    }
+  }
+}
+
+TEST(AtomicFile, WhatItReplacesMayBeRemovedAtAnyCall) {
+  using xgrad_tests::TracedProcess;
+  using State = TracedProcess::State;
+  bool stops = true;
+  for (std::size_t stop = 0; stops; ++stop) {
+    const TemporaryFolder temporary;
+    const std::string path = temporary.write("file", "old");
+    TracedProcess writer([&] {
+      xgrad::AtomicFile file(path);
+      file.write(std::as_bytes(std::span("new", 3)));
+      file.commit();
+    });
+    std::size_t calls = 0;
+    stops = writer.run_until([&](std::uint64_t call, const std::uint64_t*) {
+      return names_path(call) && calls++ == stop;
+    }) == State::stopped;
+    if (writer.state() == State::not_traced) GTEST_SKIP() << "no process may be traced here";
+    if (read_bytes(path) == "old") fs::remove(path);
+    writer.run_until([](std::uint64_t, const std::uint64_t*) { return false; });
+    ASSERT_EQ(writer.state(), State::done) << stop;
+    ASSERT_EQ(read_bytes(path), "new") << stop;
   }
 }
 
