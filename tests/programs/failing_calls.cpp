@@ -350,7 +350,7 @@ class ProgramTrial {
     if (code != 0 && code != 1) return signal_text(ended.status);
     if (code == 1 && failure.is_repeated()) return "is not repeated: " + ended.errors;
     if (code == 1 && !names_reason(ended.errors, failure)) return "does not say why: " + ended.errors;
-    complete_folders();
+    if (code == 1) complete_folders();
     return wrong_files(files_of(out_), code == 0);
   }
 
