@@ -52,17 +52,17 @@ class OpNode final : public Node<T> {
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
   void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) override {
-    constexpr auto kept = std::index_sequence_for<Kept...>();
+    constexpr auto indices = std::index_sequence_for<Kept...>();
     if constexpr (!is_once<F> && !is_by_ops<F>) {
       if (recording) [[unlikely]]
-        return checked(dys, needs, grads, kept);
+        return checked(dys, needs, grads, indices);
     }
     if constexpr (M == 1) {
-      store(call(std::move(*dys), needs, kept), grads);
+      store(call(std::move(*dys), needs, indices), grads);
     } else {
       std::array<Variable<T>, M> all;
       std::move(dys, dys + M, all.begin());
-      store(call(std::move(all), needs, kept), grads);
+      store(call(std::move(all), needs, indices), grads);
     }
   }
 
