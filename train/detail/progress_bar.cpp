@@ -60,13 +60,14 @@ void ProgressBar::update(std::size_t done, double loss, std::size_t tokens) {
 }
 
 void ProgressBar::evaluated(double seconds) {
-  ++evaluations_;
-  evaluating_ += seconds;
+  ++times_.evaluations;
+  times_.evaluating += seconds;
 }
 
 std::string ProgressBar::text(std::size_t done, double loss) const {
-  const RunTimes times{done - first_, evaluations_, std::max(seconds_since(start_) - evaluating_, 1e-9),
-                       evaluating_};
+  RunTimes times = times_;
+  times.steps = done - first_;
+  times.training = std::max(seconds_since(start_) - times.evaluating, 1e-9);
   const double rate = static_cast<double>(tokens_ > 0 ? tokens_ : times.steps) / times.training;
   const std::size_t evaluations =  // that of this step comes next
       evaluate_every_ == 0 ? 0 : steps_ / evaluate_every_ - (done - 1) / evaluate_every_;

@@ -41,8 +41,8 @@ class ProgressBar {
 
   std::size_t first_, steps_, evaluate_every_;
   bool shown_, terminal_, drawn_ = false;
-  std::size_t tokens_ = 0, evaluations_ = 0;
-  double evaluating_ = 0;
+  std::size_t tokens_ = 0;
+  RunTimes times_;  // of evaluations; text() adds those of steps
   Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
