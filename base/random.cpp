@@ -162,7 +162,6 @@ std::string Mt19937::text() const {
 
 std::optional<Mt19937> Mt19937::from_text(const std::string& text) {
   std::istringstream stream(text);
-  stream.exceptions(std::ios::badbit);  // of failing memory
   stream.imbue(std::locale::classic());
   Mt19937 engine;
   for (std::uint32_t& word : engine.state_) stream >> word;
