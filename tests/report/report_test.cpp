@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <new>
 #include <numeric>
 #include <random>
 #include <string>
@@ -21,6 +22,7 @@
 #include "../../report/detail/page.hpp"
 #include "../../report/detail/statistics.hpp"
 #include "../expect_error.hpp"
+#include "../failing_memory.hpp"
 #include "../files.hpp"
 #include "arrays.hpp"
 
@@ -608,6 +610,30 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
         {"/proc/self/mem", "Input/output error"}})
     EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(unreadable); }),
               unreadable + ": cannot be read: " + why);
+}
+
+TEST(ReportMemoryTest, IsWholeAfterAFailure) {
+  const xgrad::Linear<float> model(3, 2);
+  const auto histograms_of = [&](Report& report) {
+    report.step(0).parameters(model);
+    return run_of(report).at("parameters");
+  };
+  Report reference("run");
+  const json expected = histograms_of(reference);
+  bool failed = true;
+  for (std::size_t n = 0; failed; ++n) {
+    Report report("run");
+    {
+      const xgrad_tests::FailingMemory memory(n);
+      try {
+        report.step(0).parameters(model);
+      } catch (const std::bad_alloc&) {
+      }
+      failed = memory.failed();
+    }
+    EXPECT_FALSE(report.json().empty()) << n;
+    EXPECT_EQ(histograms_of(report), expected) << n;
+  }
 }
 
 TEST(ReportLogTest, StepsThatDoNotFollowEachOtherAreListed) {
