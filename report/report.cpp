@@ -35,10 +35,6 @@
 namespace xgrad {
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-
 using Json = detail::JsonTree;
 
 Json rows_json(const std::vector<ProfileRow>& rows) {
@@ -224,15 +220,15 @@ void Report::log(const std::string& path) {
   const auto fail_to_read = [&] {
     detail::fail<FileError>(path, ": cannot be read: ", std::system_category().message(errno));
   };
-  const std::unique_ptr<std::FILE, CloseFile> file(
+  const std::unique_ptr<std::FILE, detail::CloseFile> file(
       detail::retried([&] { return std::fopen(path.c_str(), "rb"); }));
   if (!file) fail_to_read();
   std::size_t number = 0;
   std::optional<std::size_t> last;
-  for (int byte = 0; byte != EOF;) {
-    std::string line;
-    while ((byte = detail::next_byte(file.get())) != EOF && byte != '\n') line += static_cast<char>(byte);
-    if (byte == EOF) {
+  std::string line;
+  for (bool is_whole = true; is_whole;) {
+    is_whole = detail::next_line(file.get(), line);
+    if (!is_whole) {
       if (std::ferror(file.get()) != 0) fail_to_read();
       if (line.empty() || number > 0) break;  // a run that was killed may not have finished its last line
     }

@@ -49,11 +49,10 @@ void tell_where_it_is(const std::string& path) {
 
 std::optional<std::string> next_input_line() {
   std::string line;
-  int byte = 0;
-  while ((byte = xgrad::detail::next_byte(stdin)) != EOF && byte != '\n') line += static_cast<char>(byte);
+  const bool is_whole = xgrad::detail::next_line(stdin, line);
   if (std::ferror(stdin) != 0)
     throw std::runtime_error(std::string("the input cannot be read: ") + std::strerror(errno));
-  return byte == EOF && line.empty() ? std::nullopt : std::optional(std::move(line));
+  return !is_whole && line.empty() ? std::nullopt : std::optional(std::move(line));
 }
 
 void print_line(std::string_view text) {

@@ -98,11 +98,7 @@ class LineReader::ByteReader {
     return true;
   }
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, xgrad::detail::CloseFile> file_;
   std::array<unsigned char, 1 << 14> input_, output_;
   std::size_t input_size_ = 0, at_ = 0, size_ = 0;
   bool compressed_ = false, in_member_ = false;

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string>
 #include <type_traits>
 
 namespace xgrad::detail {
@@ -30,5 +31,18 @@ inline int next_byte(std::FILE* file) {
     std::clearerr(file);
   }
 }
+
+/// Reads a line without its end. False where the file ends before that, or cannot be read, as ferror() tells.
+inline bool next_line(std::FILE* file, std::string& line) {
+  line.clear();
+  int byte = 0;
+  while ((byte = next_byte(file)) != EOF && byte != '\n') line += static_cast<char>(byte);
+  return byte != EOF;
+}
+
+/// The deleter of a std::unique_ptr<std::FILE, CloseFile>.
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
 
 }  // namespace xgrad::detail

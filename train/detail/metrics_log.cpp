@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "../../base/detail/number_text.hpp"
-#include "../../base/detail/retried.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
 #include "../trainer.hpp"
@@ -107,8 +106,6 @@ std::size_t MetricsLog::length_until(std::size_t first_step) {
   if (empty && !line.empty() && !step_of(line)) fail("it is not a training run's metrics");
   return kept;
 }
-
-void MetricsLog::Close::operator()(std::FILE* file) const { std::fclose(file); }
 
 void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {
   if (!file_) return;

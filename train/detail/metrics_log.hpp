@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "../../base/detail/retried.hpp"
+
 namespace xgrad {
 
 struct StepResult;
@@ -35,10 +37,6 @@ class MetricsLog {
   void flush();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const;
-  };
-
   [[noreturn]] void fail(const std::string& why) const;
   /// Returns the number of bytes of the file to keep.
   std::size_t lock_and_cut(std::size_t first_step);
@@ -47,7 +45,7 @@ class MetricsLog {
 
   std::string path_;
   int error_ = 0;  // errno of the first write that failed
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
   std::string lines_;  // not written yet
 };
 
