@@ -1,7 +1,6 @@
 #include "feed_forward.hpp"
 
 #include "../ops/pointwise/dropout.hpp"
-#include "../ops/pointwise/elementwise.hpp"
 #include "../ops/product/linear.hpp"
 #include "detail/sizes.hpp"
 
@@ -21,7 +20,7 @@ Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
   const Variable<T> inner = activation_ == Activation::relu
                                 ? linear_relu(x, linear1_.weight(), linear1_.bias())
-                                : gelu(linear1_(x));
+                                : activate(activation_, linear1_(x));
   return linear2_(detail::dropout_if_training(inner, dropout_, this->training()));
 }
 

@@ -1,11 +1,9 @@
 #pragma once
 
+#include "activation.hpp"
 #include "linear.hpp"
 
 namespace xgrad {
-
-/// Activation function of a FeedForward.
-enum class Activation { relu, gelu };
 
 /// y = linear2(dropout(activation(linear1(x)))), with x and y (..., d_model) and inner width d_ff (Vaswani et
 /// al. 2017, arXiv:1706.03762, section 3.3). Throws ValueError for a size of 0.

@@ -35,9 +35,9 @@ CausalFamily causal_family_of(const Json& json) {
 std::string nameless_part(const CausalConfig& config) {
   const CausalFamilyInfo& family = info_of(config.model_type);
   const std::string in = std::string(" in ") + family.model_type + ", which has ";
-  if (config.gated_mlp && family.names.gate == nullptr)
+  if (config.gated_mlp && !names_part(family.names.block, BlockPart::gate))
     return "gated_mlp must be false" + in + "no name for gates, got true";
-  if (config.query_key_norm && family.names.query_norm == nullptr)
+  if (config.query_key_norm && !names_part(family.names.block, BlockPart::query_norm))
     return "query_key_norm must be false" + in + "no name for these norms, got true";
   if (!config.rotary && family.names.positions == nullptr)
     return "rotary must be there" + in + "no name for learned positions, got none";

@@ -30,7 +30,7 @@ struct CausalConfig {
   std::size_t intermediate_size = 11008;
   std::size_t max_position_embeddings = 2048;
 
-  HiddenAct hidden_act = HiddenAct::silu;
+  Activation hidden_act = Activation::silu;
   bool gated_mlp = true;  ///< down(act(gate(x)) up(x)), else down(act(up(x)))
   bool mlp_bias = false;
   bool query_bias = false, output_bias = false;  ///< of queries, keys and values, and of attention's output

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../models/activation.hpp"
+
 namespace xgrad::pretrained {
 
 namespace detail {
@@ -43,16 +45,6 @@ enum class Family {
   jina_embeddings_v3
 };
 
-/// Activation function of a feed-forward network, as in `hidden_act`.
-enum class HiddenAct {
-  gelu,       ///< x Phi(x)
-  gelu_tanh,  ///< gelu_new, gelu_pytorch_tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-  gelu_fast,  ///< gelu_tanh with 0.7978845608 for sqrt(2 / pi)
-  relu,
-  silu,  ///< silu, swish: x sigmoid(x)
-  tanh,
-};
-
 /// Kind of a sequence's labels.
 enum class ProblemType {
   regression,                   ///< numbers
@@ -75,7 +67,7 @@ struct Config {
   std::size_t type_vocab_size = 2;  ///< 0: no types (DistilBERT)
   std::optional<std::int64_t> pad_token_id = 0;
   double layer_norm_eps = 1e-12;
-  HiddenAct hidden_act = HiddenAct::gelu;
+  Activation hidden_act = Activation::gelu;
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
   double classifier_dropout = 0.1;  ///< of sequences; of tokens except in DistilBERT and DeBERTa

@@ -114,7 +114,7 @@ detail::Transform<T> TaskModel<T>::transform(Weights& weights, const TransformFo
 
 template <class T>
 Variable<T> detail::Transform<T>::operator()(const Variable<T>& x) const {
-  const Variable<T> y = dense ? activation(act, (*dense)(x)) : x;
+  const Variable<T> y = dense ? activate(act, (*dense)(x)) : x;
   return norm ? (*norm)(y) : y;
 }
 
@@ -316,7 +316,7 @@ Discriminator<T>::Discriminator(const Config& config, Weights& weights)
 template <class T>
 Variable<T> Discriminator<T>::operator()(const Input& input) const {
   const auto scope = this->scope();
-  const Variable<T> x = detail::activation(this->config().hidden_act, dense_(this->hidden(input)));
+  const Variable<T> x = activate(this->config().hidden_act, dense_(this->hidden(input)));
   return squeeze(prediction_(x), 2);
 }
 

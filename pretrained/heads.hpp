@@ -14,7 +14,7 @@ template <class T>
 struct Transform {
   std::optional<Linear<T>> dense;
   std::optional<LayerNorm<T>> norm;
-  HiddenAct act;
+  Activation act;
 
   Variable<T> operator()(const Variable<T>& x) const;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../models/transformer_block.hpp"
 #include "../causal_config.hpp"
 #include "config/fields.hpp"
 #include "gguf/gguf_fields.hpp"
@@ -8,29 +9,29 @@
 // Not installed: what a family of decoders says of itself, in a file of pretrained/families/.
 namespace xgrad::pretrained::detail {
 
-/// What the parts of a body and of its blocks are called; null for those that a family does not have.
+/// What the parts of a body are called; null for those that a family does not have.
 struct CausalNames {
   const char *words, *positions, *layers, *last_norm;  ///< "embed_tokens", null, "layers.", "norm"
-  const char *norm1, *query, *key, *value, *out, *query_norm, *key_norm;
-  const char *norm2, *gate, *up, *down;
+  BlockNames block;
 };
 
-/// Llama's, which most families have.
+/// Llama's, which most families have; the norms of queries and keys are Qwen's.
+inline constexpr NamedPart llama_block[]{{BlockPart::attention_norm, "input_layernorm"},
+                                         {BlockPart::query, "self_attn.q_proj"},
+                                         {BlockPart::key, "self_attn.k_proj"},
+                                         {BlockPart::value, "self_attn.v_proj"},
+                                         {BlockPart::out, "self_attn.o_proj"},
+                                         {BlockPart::feed_forward_norm, "post_attention_layernorm"},
+                                         {BlockPart::up, "mlp.up_proj"},
+                                         {BlockPart::down, "mlp.down_proj"},
+                                         {BlockPart::gate, "mlp.gate_proj"},
+                                         {BlockPart::query_norm, "self_attn.q_norm"},
+                                         {BlockPart::key_norm, "self_attn.k_norm"}};
 inline constexpr CausalNames llama_names{.words = "embed_tokens",
                                          .positions = nullptr,
                                          .layers = "layers.",
                                          .last_norm = "norm",
-                                         .norm1 = "input_layernorm",
-                                         .query = "self_attn.q_proj",
-                                         .key = "self_attn.k_proj",
-                                         .value = "self_attn.v_proj",
-                                         .out = "self_attn.o_proj",
-                                         .query_norm = "self_attn.q_norm",
-                                         .key_norm = "self_attn.k_norm",
-                                         .norm2 = "post_attention_layernorm",
-                                         .gate = "mlp.gate_proj",
-                                         .up = "mlp.up_proj",
-                                         .down = "mlp.down_proj"};
+                                         .block = llama_block};
 
 /// Buffers in older files of Llama and its relatives, and the frequencies of a GGUF file, which its config
 /// has.

@@ -14,7 +14,7 @@ namespace xgrad::pretrained::detail {
 /// norm(act(dense(x))), before logits of tokens; both may be null.
 struct TransformForm {
   const char *dense, *norm;
-  HiddenAct act;
+  Activation act;
   std::size_t out;
   bool dense_bias = true, norm_bias = true;
   bool logits_bias = true;                 ///< of the logits of tokens
@@ -124,7 +124,7 @@ const FamilyInfo& info_of(Family family);
 
 /// All families, and the activation functions by name.
 const std::vector<const FamilyInfo*>& all_families();
-const Names<HiddenAct>& activation_names();
+const Names<Activation>& activation_names();
 
 // The families
 
@@ -142,7 +142,7 @@ void absolute_positions(Fields& fields);
 /// The pooler: BERT's head of sequences.
 SequenceForm pooled_sequences(const Config& config);
 /// x_0 through a layer of its own: RoBERTa's head of sequences.
-SequenceForm dense_sequences(const Config& config, HiddenAct act);
+SequenceForm dense_sequences(const Config& config, Activation act);
 /// norm(gelu(dense(x))): RoBERTa's head of words.
 TransformForm dense_prediction(const Config& config);
 TokenForm plain_tokens(const Config& config);

@@ -5,9 +5,14 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BlockNames albert_names{"attention.query", "attention.key",        "attention.value",
-                                  "attention.dense", "attention.LayerNorm",  "ffn",
-                                  "ffn_output",      "full_layer_layer_norm"};
+constexpr NamedPart albert_names[]{{BlockPart::query, "attention.query"},
+                                   {BlockPart::key, "attention.key"},
+                                   {BlockPart::value, "attention.value"},
+                                   {BlockPart::out, "attention.dense"},
+                                   {BlockPart::attention_norm, "attention.LayerNorm"},
+                                   {BlockPart::up, "ffn"},
+                                   {BlockPart::down, "ffn_output"},
+                                   {BlockPart::feed_forward_norm, "full_layer_layer_norm"}};
 
 struct AlbertOptions : FamilyOptions {
   std::size_t groups = 1, blocks = 1;  // of a group
@@ -24,13 +29,13 @@ class AlbertBody : public Body<T> {
                               {config.embedding_size, config.hidden_size})) {
     const From from{weights, ""};
     const AlbertOptions& options = options_of<AlbertOptions>(config);
-    BlockForm block = block_form(config);
-    block.drop_output = 0;
+    TransformerBlockOptions block = block_options(config);
+    block.output_dropout = 0;
     for (std::size_t group = 0; group < options.groups; ++group) {
       for (std::size_t i = 0; i < options.blocks; ++i) {
         const std::string name =
             "encoder.albert_layer_groups." + std::to_string(group) + ".albert_layers." + std::to_string(i);
-        blocks_.push_back(this->child(name, PostNormBlock<T>(block, from.below(name), albert_names)));
+        blocks_.push_back(this->block(from, name, block, albert_names));
       }
     }
   }
@@ -38,10 +43,11 @@ class AlbertBody : public Body<T> {
   Variable<T> operator()(const EncoderCall<T>& call) const override {
     Variable<T> x = project_(embeddings_(call));
     const std::size_t count = options_of<AlbertOptions>(config_).blocks;
+    const ForwardContext<T> context = call.context();
     for (std::size_t i = 0; i < config_.num_hidden_layers; ++i) {
       for (std::size_t block = 0; block < count; ++block) {
         call.keep(x);
-        x = blocks_[group_of(i) * count + block](call, {.mask = call.mask}, x);
+        x = blocks_[group_of(i) * count + block](context, x);
       }
     }
     return x;
@@ -64,7 +70,7 @@ class AlbertBody : public Body<T> {
   Config config_;
   TokenEmbeddings<T> embeddings_;
   Linear<T> project_;
-  std::vector<PostNormBlock<T>> blocks_;
+  std::vector<TransformerBlock<T>> blocks_;
 };
 
 }  // namespace
@@ -83,7 +89,7 @@ const FamilyInfo albert{
           config.hidden_size = 4096;
           config.num_attention_heads = 64;
           config.intermediate_size = 16384;
-          config.hidden_act = HiddenAct::gelu_tanh;
+          config.hidden_act = Activation::gelu_tanh;
           config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
           config.own = std::make_shared<AlbertOptions>();
         },

@@ -5,11 +5,17 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
+constexpr NamedPart distilbert_names[]{{BlockPart::query, "attention.q_lin"},
+                                       {BlockPart::key, "attention.k_lin"},
+                                       {BlockPart::value, "attention.v_lin"},
+                                       {BlockPart::out, "attention.out_lin"},
+                                       {BlockPart::attention_norm, "sa_layer_norm"},
+                                       {BlockPart::up, "ffn.lin1"},
+                                       {BlockPart::down, "ffn.lin2"},
+                                       {BlockPart::feed_forward_norm, "output_layer_norm"}};
+
 constexpr BertForm distilbert_form{
-    .names = {"attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin", "sa_layer_norm",
-              "ffn.lin1", "ffn.lin2", "output_layer_norm"},
-    .layers = "transformer.layer.",
-    .drops_attention = false};
+    .names = distilbert_names, .layers = "transformer.layer.", .drops_attention = false};
 
 }  // namespace
 
@@ -57,7 +63,7 @@ const FamilyInfo distilbert{
           return SequenceForm{.pool = SequencePool::first,
                               .transform = TransformForm{.dense = "pre_classifier",
                                                          .norm = nullptr,
-                                                         .act = HiddenAct::relu,
+                                                         .act = Activation::relu,
                                                          .out = config.hidden_size},
                               .drop_after = config.classifier_dropout};
         },

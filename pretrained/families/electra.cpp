@@ -31,12 +31,12 @@ const FamilyInfo electra{
         [](const Config& config) {
           return TransformForm{.dense = "generator_predictions.dense",
                                .norm = "generator_predictions.LayerNorm",
-                               .act = HiddenAct::gelu,
+                               .act = Activation::gelu,
                                .out = config.embedding_size};
         },
     .prediction_bias = "generator_lm_head.bias",
     .decoder = "generator_lm_head.weight",
-    .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::gelu); },
+    .sequences = [](const Config& config) { return dense_sequences(config, Activation::gelu); },
     .tokens = plain_tokens,
     .answers = plain_answers};
 

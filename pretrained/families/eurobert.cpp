@@ -1,5 +1,3 @@
-#include "../../ops/index/indexing.hpp"
-#include "../../ops/pointwise/arithmetic.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
 
@@ -20,49 +18,35 @@ const Names<SequencePool>& eurobert_pools() {
   return names;
 }
 
-template <class T>
-class EuroBertLayer : public Assembled<T> {
- public:
-  EuroBertLayer(const Config& config, const From& from)
-      : Assembled<T>("EncoderLayer"),
-        config_(config),
-        query_(heads(from, "self_attn.q_proj", config.num_attention_heads)),
-        key_(heads(from, "self_attn.k_proj", kv_heads())),
-        value_(heads(from, "self_attn.v_proj", kv_heads())),
-        out_(this->linear(
-            from, "self_attn.o_proj",
-            {config.num_attention_heads * head_dim(config), config.hidden_size, own().attention_bias})),
-        gate_(this->linear(from, "mlp.gate_proj",
-                           {config.hidden_size, config.intermediate_size, own().mlp_bias})),
-        up_(this->linear(from, "mlp.up_proj",
-                         {config.hidden_size, config.intermediate_size, own().mlp_bias})),
-        down_(this->linear(from, "mlp.down_proj",
-                           {config.intermediate_size, config.hidden_size, own().mlp_bias})),
-        norm1_(this->rms_norm(from, "input_layernorm", config.hidden_size, config.layer_norm_eps)),
-        norm2_(this->rms_norm(from, "post_attention_layernorm", config.hidden_size, config.layer_norm_eps)) {}
+constexpr NamedPart eurobert_names[]{{BlockPart::query, "self_attn.q_proj"},
+                                     {BlockPart::key, "self_attn.k_proj"},
+                                     {BlockPart::value, "self_attn.v_proj"},
+                                     {BlockPart::out, "self_attn.o_proj"},
+                                     {BlockPart::gate, "mlp.gate_proj"},
+                                     {BlockPart::up, "mlp.up_proj"},
+                                     {BlockPart::down, "mlp.down_proj"},
+                                     {BlockPart::attention_norm, "input_layernorm"},
+                                     {BlockPart::feed_forward_norm, "post_attention_layernorm"}};
 
-  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const {
-    const auto scope = this->scope();
-    const AttentionOptions options{.dropout_p = this->training() ? config_.attention_probs_dropout_prob : 0,
-                                   .num_heads = config_.num_attention_heads,
-                                   .num_kv_heads = kv_heads()};
-    const Variable<T> y = x + out_(attend(call, sight, norm1_(x), projection(query_), projection(key_),
-                                          projection(value_), options));
-    const Variable<T> n = norm2_(y);
-    return y + down_(gated_activation(config_.hidden_act, gate_(n), up_(n)));
-  }
-
- private:
-  const EuroBertOptions& own() const { return options_of<EuroBertOptions>(config_); }
-  std::size_t kv_heads() const { return own().kv_heads > 0 ? own().kv_heads : config_.num_attention_heads; }
-  Linear<T> heads(const From& from, const char* name, std::size_t count) {
-    return this->linear(from, name, {config_.hidden_size, count * head_dim(config_), own().attention_bias});
-  }
-
-  Config config_;
-  Linear<T> query_, key_, value_, out_, gate_, up_, down_;
-  RMSNorm<T> norm1_, norm2_;
-};
+TransformerBlockOptions eurobert_block(const Config& config) {
+  const EuroBertOptions& own = options_of<EuroBertOptions>(config);
+  return {.d_model = config.hidden_size,
+          .num_heads = config.num_attention_heads,
+          .num_kv_heads = own.kv_heads,
+          .head_dim = head_dim(config),
+          .d_ff = config.intermediate_size,
+          .residual = Residual::pre_norm,
+          .norm = NormKind::rms,
+          .eps = config.layer_norm_eps,
+          .qkv_bias = own.attention_bias,
+          .out_bias = own.attention_bias,
+          .up_bias = own.mlp_bias,
+          .down_bias = own.mlp_bias,
+          .rotary = 0,
+          .activation = config.hidden_act,
+          .is_gated = true,
+          .attention_dropout = config.attention_probs_dropout_prob};
+}
 
 template <class T>
 class EuroBertBody : public Body<T> {
@@ -74,7 +58,7 @@ class EuroBertBody : public Body<T> {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
-      layers_.push_back(this->child(name, EuroBertLayer<T>(config, from.below(name))));
+      layers_.push_back(this->block(from, name, eurobert_block(config), eurobert_names));
     }
     norm_ = this->rms_norm(from, "norm", config.hidden_size, config.layer_norm_eps);
     RotaryConfig rotary = options_of<EuroBertOptions>(config).rotary;
@@ -83,11 +67,12 @@ class EuroBertBody : public Body<T> {
   }
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
-    const RotaryTables<T> rotary = (*rotary_)(call.input.input_ids.shape(1));
+    ForwardContext<T> context = call.context();
+    context.rotary = {(*rotary_)(call.input.input_ids.shape(1))};
     Variable<T> x = words_(call.input.input_ids);
-    for (const EuroBertLayer<T>& layer : layers_) {
+    for (const TransformerBlock<T>& layer : layers_) {
       call.keep(x);
-      x = layer(call, {.mask = call.mask, .rotary = &rotary}, x);
+      x = layer(context, x);
     }
     return (*norm_)(x);
   }
@@ -98,7 +83,7 @@ class EuroBertBody : public Body<T> {
 
  private:
   Embedding<T> words_;
-  std::vector<EuroBertLayer<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
   std::optional<RotaryPositions<T>> rotary_;
 };
@@ -118,7 +103,7 @@ const FamilyInfo eurobert{
           config.type_vocab_size = 0;
           config.pad_token_id = 128001;
           config.layer_norm_eps = 1e-5;
-          config.hidden_act = HiddenAct::silu;
+          config.hidden_act = Activation::silu;
           config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = 0;
           config.tie_word_embeddings = false;
           changed_options<EuroBertOptions>(config);
@@ -154,7 +139,7 @@ const FamilyInfo eurobert{
         [](const Config& config) {
           return TransformForm{.dense = nullptr,
                                .norm = nullptr,
-                               .act = HiddenAct::gelu,
+                               .act = Activation::gelu,
                                .out = config.hidden_size,
                                .logits_bias = options_of<EuroBertOptions>(config).mlp_bias};
         },
@@ -165,7 +150,7 @@ const FamilyInfo eurobert{
           return SequenceForm{
               .pool = options_of<EuroBertOptions>(config).pool,
               .transform = TransformForm{
-                  .dense = "dense", .norm = nullptr, .act = HiddenAct::gelu, .out = config.hidden_size}};
+                  .dense = "dense", .norm = nullptr, .act = Activation::gelu, .out = config.hidden_size}};
         },
     .tokens = [](const Config&) { return TokenForm(); }};
 

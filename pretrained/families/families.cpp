@@ -17,16 +17,16 @@ const FamilyInfo& info_of(Family family) {
   throw ValueError("there is no such family of encoders");
 }
 
-const Names<HiddenAct>& activation_names() {
-  static const Names<HiddenAct> names{{"gelu", HiddenAct::gelu},
-                                      {"gelu_new", HiddenAct::gelu_tanh},
-                                      {"gelu_pytorch_tanh", HiddenAct::gelu_tanh},
-                                      {"gelu_python", HiddenAct::gelu},
-                                      {"gelu_fast", HiddenAct::gelu_fast},
-                                      {"relu", HiddenAct::relu},
-                                      {"silu", HiddenAct::silu},
-                                      {"swish", HiddenAct::silu},
-                                      {"tanh", HiddenAct::tanh}};
+const Names<Activation>& activation_names() {
+  static const Names<Activation> names{{"gelu", Activation::gelu},
+                                      {"gelu_new", Activation::gelu_tanh},
+                                      {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                      {"gelu_python", Activation::gelu},
+                                      {"gelu_fast", Activation::gelu_fast},
+                                      {"relu", Activation::relu},
+                                      {"silu", Activation::silu},
+                                      {"swish", Activation::silu},
+                                      {"tanh", Activation::tanh}};
   return names;
 }
 

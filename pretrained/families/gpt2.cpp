@@ -29,21 +29,12 @@ constexpr StoredAs gpt2_in_gguf[]{
 /// The causal mask, and the number that it wrote.
 constexpr const char* gpt2_buffers[]{".attn.bias", ".attn.masked_bias"};
 
-constexpr CausalNames gpt2_names{.words = "wte",
-                                 .positions = "wpe",
-                                 .layers = "h.",
-                                 .last_norm = "ln_f",
-                                 .norm1 = "ln_1",
-                                 .query = "attn.q_proj",
-                                 .key = "attn.k_proj",
-                                 .value = "attn.v_proj",
-                                 .out = "attn.c_proj",
-                                 .query_norm = nullptr,
-                                 .key_norm = nullptr,
-                                 .norm2 = "ln_2",
-                                 .gate = nullptr,
-                                 .up = "mlp.c_fc",
-                                 .down = "mlp.c_proj"};
+constexpr NamedPart gpt2_block[]{{BlockPart::attention_norm, "ln_1"}, {BlockPart::query, "attn.q_proj"},
+                                 {BlockPart::key, "attn.k_proj"},     {BlockPart::value, "attn.v_proj"},
+                                 {BlockPart::out, "attn.c_proj"},     {BlockPart::feed_forward_norm, "ln_2"},
+                                 {BlockPart::up, "mlp.c_fc"},         {BlockPart::down, "mlp.c_proj"}};
+constexpr CausalNames gpt2_names{
+    .words = "wte", .positions = "wpe", .layers = "h.", .last_norm = "ln_f", .block = gpt2_block};
 
 /// The names of other families, which its config class takes, too.
 constexpr Spelling gpt2_spellings[]{{"n_embd", "hidden_size"},
@@ -106,7 +97,7 @@ const CausalFamilyInfo gpt2{
           config.num_hidden_layers = config.num_attention_heads = 12;
           config.intermediate_size = 3072;
           config.max_position_embeddings = 1024;
-          config.hidden_act = HiddenAct::gelu_tanh;
+          config.hidden_act = Activation::gelu_tanh;
           config.gated_mlp = config.rms_norm = config.padding_row = false;
           config.mlp_bias = config.query_bias = config.output_bias = true;
           config.norm_eps = 1e-5;

@@ -12,7 +12,8 @@ constexpr BertForm gte_form{.names = gated_names,
                             .layers = "layers.",
                             .drops_inner = true,
                             .positions = Positions::rotary,
-                            .biases = {.up = false}};
+                            .is_gated = true,
+                            .up_bias = false};
 
 constexpr StoredAs gte_stored_as[]{
     {"encoder.layer.*.attention.qkv_proj",

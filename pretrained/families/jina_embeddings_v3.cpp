@@ -6,16 +6,16 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BertForm jina_form{.names = {.query = "self_attn.q_proj",
-                                       .key = "self_attn.k_proj",
-                                       .value = "self_attn.v_proj",
-                                       .out = "self_attn.o_proj",
-                                       .norm1 = "post_attention_layernorm",
-                                       .up = "mlp.fc1",
-                                       .down = "mlp.fc2",
-                                       .norm2 = "post_mlp_layernorm"},
-                             .layers = "layers.",
-                             .positions = Positions::rotary};
+constexpr NamedPart jina_names[]{{BlockPart::query, "self_attn.q_proj"},
+                                 {BlockPart::key, "self_attn.k_proj"},
+                                 {BlockPart::value, "self_attn.v_proj"},
+                                 {BlockPart::out, "self_attn.o_proj"},
+                                 {BlockPart::attention_norm, "post_attention_layernorm"},
+                                 {BlockPart::up, "mlp.fc1"},
+                                 {BlockPart::down, "mlp.fc2"},
+                                 {BlockPart::feed_forward_norm, "post_mlp_layernorm"}};
+
+constexpr BertForm jina_form{.names = jina_names, .layers = "layers.", .positions = Positions::rotary};
 
 constexpr StoredAs jina_stored_as[]{
     {"emb_ln", {"embeddings.LayerNorm"}},
@@ -70,7 +70,7 @@ const FamilyInfo jina_embeddings_v3{
     .prediction = dense_prediction,
     .prediction_bias = "lm_head.bias",
     .decoder = "lm_head.decoder.weight",
-    .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },
+    .sequences = [](const Config& config) { return dense_sequences(config, Activation::tanh); },
     .tokens = plain_tokens,
     .answers = plain_answers};
 

@@ -1,6 +1,3 @@
-#include "../../ops/index/indexing.hpp"
-#include "../../ops/pointwise/arithmetic.hpp"
-#include "../../ops/shape/shapes.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
 
@@ -14,7 +11,7 @@ constexpr std::size_t usual_period = 3;  // one of three layers looks at all tok
 struct ModernBertOptions : FamilyOptions {
   bool norm_bias = false, attention_bias = false, mlp_bias = false, classifier_bias = false,
        decoder_bias = true;
-  HiddenAct classifier_act = HiddenAct::gelu;
+  Activation classifier_act = Activation::gelu;
   SequencePool pool = SequencePool::first;
   double embedding_dropout = 0, mlp_dropout = 0;
   std::size_t window = 128;  // of both sides together
@@ -29,50 +26,37 @@ const Names<SequencePool>& modernbert_pools() {
   return names;
 }
 
-template <class T>
-class ModernBertLayer : public Assembled<T> {
- public:
-  ModernBertLayer(const Config& config, const From& from, bool is_first)
-      : Assembled<T>("EncoderLayer"),
-        config_(config),
-        attn_norm_(is_first ? std::nullopt : std::optional(norm_of(from, "attn_norm"))),
-        qkv_(this->linear(from, "attn.Wqkv",
-                          {config.hidden_size, 3 * config.hidden_size, own().attention_bias})),
-        out_(this->linear(from, "attn.Wo", {config.hidden_size, config.hidden_size, own().attention_bias})),
-        mlp_norm_(norm_of(from, "mlp_norm")),
-        up_(this->linear(from, "mlp.Wi", {config.hidden_size, 2 * config.intermediate_size, own().mlp_bias})),
-        down_(this->linear(from, "mlp.Wo", {config.intermediate_size, config.hidden_size, own().mlp_bias})) {}
+constexpr NamedPart modernbert_names[]{{BlockPart::attention_norm, "attn_norm"},
+                                       {BlockPart::query_key_value, "attn.Wqkv"},
+                                       {BlockPart::out, "attn.Wo"},
+                                       {BlockPart::feed_forward_norm, "mlp_norm"},
+                                       {BlockPart::gate_up, "mlp.Wi"},
+                                       {BlockPart::down, "mlp.Wo"}};
 
-  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const {
-    const auto scope = this->scope();
-    const double p = config_.attention_probs_dropout_prob;
-    const AttentionOptions options{.dropout_p = this->training() ? p : 0,
-                                   .num_heads = config_.num_attention_heads};
-    const Variable<T> qkv = qkv_(attn_norm_ ? (*attn_norm_)(x) : x);
-    const auto part = [&](std::size_t i) {
-      return narrow(qkv, -1, i * config_.hidden_size, config_.hidden_size);
-    };
-    const Variable<T> context = attend(call, sight, part(0), part(1), part(2), options);
-    const Variable<T> y = x + this->drop(out_(context), p);
-    const Variable<T> inner = up_(mlp_norm_(y));
-    const Variable<T> gated =
-        gated_activation(config_.hidden_act, narrow(inner, -1, 0, config_.intermediate_size),
-                         narrow(inner, -1, config_.intermediate_size, config_.intermediate_size));
-    return y + down_(this->drop(gated, own().mlp_dropout));
-  }
-
- private:
-  const ModernBertOptions& own() const { return options_of<ModernBertOptions>(config_); }
-  LayerNorm<T> norm_of(const From& from, const char* name) {
-    return this->norm(from, name, config_.hidden_size, config_.layer_norm_eps, own().norm_bias);
-  }
-
-  Config config_;
-  std::optional<LayerNorm<T>> attn_norm_;
-  Linear<T> qkv_, out_;
-  LayerNorm<T> mlp_norm_;
-  Linear<T> up_, down_;
-};
+/// Of layer i.
+TransformerBlockOptions modernbert_block(const Config& config, std::size_t i) {
+  const ModernBertOptions& own = options_of<ModernBertOptions>(config);
+  const bool slides = i < own.slides.size() ? own.slides[i] : i % usual_period != 0;
+  TransformerBlockOptions block{.d_model = config.hidden_size,
+                                .num_heads = config.num_attention_heads,
+                                .d_ff = config.intermediate_size,
+                                .residual = Residual::pre_norm,
+                                .eps = config.layer_norm_eps,
+                                .norm_bias = own.norm_bias,
+                                .attention_norm = i > 0,
+                                .qkv_bias = own.attention_bias,
+                                .out_bias = own.attention_bias,
+                                .up_bias = own.mlp_bias,
+                                .down_bias = own.mlp_bias,
+                                .rotary = slides ? 1 : 0,
+                                .activation = config.hidden_act,
+                                .is_gated = true,
+                                .attention_dropout = config.attention_probs_dropout_prob,
+                                .attention_output_dropout = config.attention_probs_dropout_prob,
+                                .inner_dropout = own.mlp_dropout};
+  if (slides) block.window = own.window / 2;
+  return block;
+}
 
 template <class T>
 class ModernBertBody : public Body<T> {
@@ -88,21 +72,19 @@ class ModernBertBody : public Body<T> {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
-      layers_.push_back(this->child(name, ModernBertLayer<T>(config, from.below(name), i == 0)));
+      layers_.push_back(this->block(from, name, modernbert_block(config, i), modernbert_names));
     }
     final_norm_ = norm_of(weights, "final_norm");
   }
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
     const std::size_t length = call.input.input_ids.shape(1);
-    const RotaryTables<T> global = global_(length), local = local_(length);
+    ForwardContext<T> context = call.context();
+    context.rotary = {global_(length), local_(length)};
     Variable<T> x = this->drop(norm_(words_(call.input.input_ids)), own().embedding_dropout);
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
+    for (const TransformerBlock<T>& layer : layers_) {
       call.keep(x);
-      const Sight<T> near{.mask = call.mask, .rotary = &local, .window = own().window / 2},
-          far{.mask = call.mask, .rotary = &global};
-      const bool slides = i < own().slides.size() ? own().slides[i] : i % usual_period != 0;
-      x = layers_[i](call, slides ? near : far, x);
+      x = layer(context, x);
     }
     return (*final_norm_)(x);
   }
@@ -125,7 +107,7 @@ class ModernBertBody : public Body<T> {
   Embedding<T> words_;
   LayerNorm<T> norm_;
   RotaryPositions<T> global_, local_;
-  std::vector<ModernBertLayer<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<LayerNorm<T>> final_norm_;  // declared behind the layers, as in files
 };
 

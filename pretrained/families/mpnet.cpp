@@ -7,9 +7,14 @@ namespace xgrad::pretrained::detail {
 namespace {
 
 constexpr std::size_t mpnet_buckets = 32;  // of distances, whatever the size of the table
-constexpr BlockNames mpnet_names{"attention.attn.q", "attention.attn.k",    "attention.attn.v",
-                                 "attention.attn.o", "attention.LayerNorm", "intermediate.dense",
-                                 "output.dense",     "output.LayerNorm"};
+constexpr NamedPart mpnet_names[]{{BlockPart::query, "attention.attn.q"},
+                                  {BlockPart::key, "attention.attn.k"},
+                                  {BlockPart::value, "attention.attn.v"},
+                                  {BlockPart::out, "attention.attn.o"},
+                                  {BlockPart::attention_norm, "attention.LayerNorm"},
+                                  {BlockPart::up, "intermediate.dense"},
+                                  {BlockPart::down, "output.dense"},
+                                  {BlockPart::feed_forward_norm, "output.LayerNorm"}};
 
 struct MPNetOptions : FamilyOptions {
   std::size_t table = mpnet_buckets;
@@ -25,8 +30,7 @@ class MPNetBody : public Body<T> {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
-      layers_.push_back(
-          this->child(name, PostNormBlock<T>(block_form(config), from.below(name), mpnet_names)));
+      layers_.push_back(this->block(from, name, block_options(config), mpnet_names));
     }
     bias_ = this->embedding(from, "encoder.relative_attention_bias", options_of<MPNetOptions>(config).table,
                             config.num_attention_heads);
@@ -36,11 +40,12 @@ class MPNetBody : public Body<T> {
     const std::size_t length = call.input.input_ids.shape(1);
     const Ids distances =
         relative_position_buckets(length, length, {.num_buckets = mpnet_buckets, .max_distance = 128});
-    const AttentionMask<T> mask = with_bias(call.mask, relative_position_bias(bias_->weight(), distances));
+    ForwardContext<T> context = call.context();
+    context.mask = with_bias(call.mask, relative_position_bias(bias_->weight(), distances));
     Variable<T> x = embeddings_(call);
-    for (const PostNormBlock<T>& layer : layers_) {
+    for (const TransformerBlock<T>& layer : layers_) {
       call.keep(x);
-      x = layer(call, {.mask = mask}, x);
+      x = layer(context, x);
     }
     return x;
   }
@@ -51,7 +56,7 @@ class MPNetBody : public Body<T> {
 
  private:
   TokenEmbeddings<T> embeddings_;
-  std::vector<PostNormBlock<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<Embedding<T>> bias_;  // declared behind the layers, as in files
 };
 
@@ -89,7 +94,7 @@ const FamilyInfo mpnet{
     .prediction = dense_prediction,
     .prediction_bias = "lm_head.bias",
     .decoder = "lm_head.decoder.weight",
-    .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },
+    .sequences = [](const Config& config) { return dense_sequences(config, Activation::tanh); },
     .tokens = plain_tokens,
     .answers = plain_answers};
 

@@ -9,7 +9,10 @@ namespace {
 constexpr BertForm nomic_form{.names = gated_names,
                               .layers = "layers.",
                               .positions = Positions::rotary,
-                              .biases = {.attention = false, .up = false, .down = false}};
+                              .is_gated = true,
+                              .attention_bias = false,
+                              .up_bias = false,
+                              .down_bias = false};
 
 constexpr StoredAs nomic_stored_as[]{
     {"emb_ln", {"embeddings.LayerNorm"}},
@@ -50,7 +53,7 @@ void nomic_limits(Fields& fields) {
 }
 
 void nomic_fields(Fields& fields, Config& config) {
-  static const Names<HiddenAct> gates{{"swiglu", HiddenAct::silu}, {"geglu", HiddenAct::gelu}};
+  static const Names<Activation> gates{{"swiglu", Activation::silu}, {"geglu", Activation::gelu}};
   RotaryOptions& options = changed_options<RotaryOptions>(config);
   const Json* const json = fields.json();
   if (json != nullptr && json->find("n_embd")) {  // 4 n_embd, where n_inner does not say otherwise
@@ -90,7 +93,7 @@ const FamilyInfo nomic_bert{.family = Family::nomic_bert,
                                 [](Config& config) {
                                   config.vocab_size = 30528;
                                   config.max_position_embeddings = 2048;
-                                  config.hidden_act = HiddenAct::silu;
+                                  config.hidden_act = Activation::silu;
                                   config.hidden_dropout_prob = config.attention_probs_dropout_prob =
                                       config.classifier_dropout = 0;
                                   changed_options<RotaryOptions>(config).rotary.theta = 1000;

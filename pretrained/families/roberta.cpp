@@ -39,7 +39,7 @@ constexpr FamilyInfo roberta_relative(Family family, const char* model_type, con
           .prediction = dense_prediction,
           .prediction_bias = "lm_head.bias",
           .decoder = "lm_head.decoder.weight",
-          .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },
+          .sequences = [](const Config& config) { return dense_sequences(config, Activation::tanh); },
           .tokens = plain_tokens,
           .answers = plain_answers};
 }

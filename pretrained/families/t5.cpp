@@ -1,8 +1,6 @@
 #include <algorithm>
 
 #include "../../models/relative_positions.hpp"
-#include "../../ops/pointwise/arithmetic.hpp"
-#include "../../ops/pointwise/dropout.hpp"
 #include "../detail/family.hpp"
 
 // The encoder of T5 (Raffel et al. 2020, arXiv:1910.10683): norms by the mean square in front of each part,
@@ -15,60 +13,52 @@ struct T5Options : FamilyOptions {
   bool gated = false;
 };
 
-template <class T>
-class T5Layer : public Assembled<T> {
- public:
-  T5Layer(const Config& config, const From& from, bool has_bias)
-      : Assembled<T>("EncoderLayer"),
-        config_(config),
-        query_(heads(from, "layer.0.SelfAttention.q")),
-        key_(heads(from, "layer.0.SelfAttention.k")),
-        value_(heads(from, "layer.0.SelfAttention.v")),
-        out_(this->linear(from, "layer.0.SelfAttention.o", {inner(), config.hidden_size, false})),
-        bias_(has_bias ? std::optional(this->embedding(from, "layer.0.SelfAttention.relative_attention_bias",
-                                                       own().buckets, config.num_attention_heads))
-                       : std::nullopt),
-        norm1_(this->rms_norm(from, "layer.0.layer_norm", config.hidden_size, config.layer_norm_eps)),
-        gate_(own().gated ? std::optional(wide(from, "layer.1.DenseReluDense.wi_0")) : std::nullopt),
-        up_(wide(from, own().gated ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi")),
-        down_(this->linear(from, "layer.1.DenseReluDense.wo",
-                           {config.intermediate_size, config.hidden_size, false})),
-        norm2_(this->rms_norm(from, "layer.1.layer_norm", config.hidden_size, config.layer_norm_eps)) {}
+constexpr NamedPart t5_names[]{{BlockPart::query, "layer.0.SelfAttention.q"},
+                               {BlockPart::key, "layer.0.SelfAttention.k"},
+                               {BlockPart::value, "layer.0.SelfAttention.v"},
+                               {BlockPart::out, "layer.0.SelfAttention.o"},
+                               {BlockPart::position_bias, "layer.0.SelfAttention.relative_attention_bias"},
+                               {BlockPart::attention_norm, "layer.0.layer_norm"},
+                               {BlockPart::up, "layer.1.DenseReluDense.wi"},
+                               {BlockPart::down, "layer.1.DenseReluDense.wo"},
+                               {BlockPart::feed_forward_norm, "layer.1.layer_norm"}};
 
-  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const {
-    const auto scope = this->scope();
-    const double p = config_.hidden_dropout_prob;
-    const AttentionOptions options{
-        .dropout_p = this->training() ? p : 0, .scale = 1.0, .num_heads = config_.num_attention_heads};
-    const Variable<T> context =
-        attend(call, sight, norm1_(x), projection(query_), projection(key_), projection(value_), options);
-    const Variable<T> y = x + this->drop(out_(context), p), n = norm2_(y);
-    const Variable<T> inner = gate_ ? gated_activation(config_.hidden_act, (*gate_)(n), up_(n))
-                                    : activation(config_.hidden_act, up_(n));
-    return y + this->drop(down_(this->drop(inner, p)), p);
-  }
+constexpr NamedPart t5_gated_names[]{
+    {BlockPart::query, "layer.0.SelfAttention.q"},
+    {BlockPart::key, "layer.0.SelfAttention.k"},
+    {BlockPart::value, "layer.0.SelfAttention.v"},
+    {BlockPart::out, "layer.0.SelfAttention.o"},
+    {BlockPart::position_bias, "layer.0.SelfAttention.relative_attention_bias"},
+    {BlockPart::attention_norm, "layer.0.layer_norm"},
+    {BlockPart::gate, "layer.1.DenseReluDense.wi_0"},
+    {BlockPart::up, "layer.1.DenseReluDense.wi_1"},
+    {BlockPart::down, "layer.1.DenseReluDense.wo"},
+    {BlockPart::feed_forward_norm, "layer.1.layer_norm"}};
 
-  /// The table of the first layer.
-  const Variable<T>& bias() const { return bias_->weight(); }
-
- private:
-  const T5Options& own() const { return options_of<T5Options>(config_); }
-  std::size_t inner() const { return own().head_dim * config_.num_attention_heads; }
-  Linear<T> heads(const From& from, const char* name) {
-    return this->linear(from, name, {config_.hidden_size, inner(), false});
-  }
-  Linear<T> wide(const From& from, const char* name) {
-    return this->linear(from, name, {config_.hidden_size, config_.intermediate_size, false});
-  }
-
-  Config config_;
-  Linear<T> query_, key_, value_, out_;
-  std::optional<Embedding<T>> bias_;
-  RMSNorm<T> norm1_;
-  std::optional<Linear<T>> gate_;
-  Linear<T> up_, down_;
-  RMSNorm<T> norm2_;
-};
+/// Of layer i: the first has the table of biases, which all use.
+TransformerBlockOptions t5_block(const Config& config, std::size_t i) {
+  const T5Options& own = options_of<T5Options>(config);
+  const double p = config.hidden_dropout_prob;
+  return {.d_model = config.hidden_size,
+          .num_heads = config.num_attention_heads,
+          .head_dim = own.head_dim,
+          .d_ff = config.intermediate_size,
+          .residual = Residual::pre_norm,
+          .norm = NormKind::rms,
+          .eps = config.layer_norm_eps,
+          .qkv_bias = false,
+          .out_bias = false,
+          .up_bias = false,
+          .down_bias = false,
+          .scale = 1.0,
+          .position_bias_rows = i == 0 ? own.buckets : 0,
+          .activation = config.hidden_act,
+          .is_gated = own.gated,
+          .attention_dropout = p,
+          .attention_output_dropout = p,
+          .inner_dropout = p,
+          .output_dropout = p};
+}
 
 template <class T>
 class T5Body : public Body<T> {
@@ -80,7 +70,9 @@ class T5Body : public Body<T> {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
-      layers_.push_back(this->child(name, T5Layer<T>(config, from.below(name), i == 0)));
+      const bool is_gated = options_of<T5Options>(config).gated;
+      layers_.push_back(this->block(from, name, t5_block(config, i),
+                                    is_gated ? BlockNames(t5_gated_names) : BlockNames(t5_names)));
     }
     norm_ = this->rms_norm(from, "encoder.final_layer_norm", config.hidden_size, config.layer_norm_eps);
   }
@@ -90,15 +82,15 @@ class T5Body : public Body<T> {
     const std::size_t length = call.input.input_ids.shape(1);
     const T5Options& options = options_of<T5Options>(config_);
     Variable<T> x = this->drop(words_(call.input.input_ids), p);
-    AttentionMask<T> mask = call.mask;
+    ForwardContext<T> context = call.context();
     if (!layers_.empty()) {
       const Ids distances = relative_position_buckets(
           length, length, {.num_buckets = options.buckets, .max_distance = options.max_distance});
-      mask = with_bias(call.mask, relative_position_bias(layers_.front().bias(), distances));
+      context.mask = with_bias(call.mask, relative_position_bias(layers_.front().position_bias(), distances));
     }
-    for (const T5Layer<T>& layer : layers_) {
+    for (const TransformerBlock<T>& layer : layers_) {
       call.keep(x);
-      x = layer(call, {.mask = mask}, x);
+      x = layer(context, x);
     }
     return this->drop((*norm_)(x), p);
   }
@@ -110,7 +102,7 @@ class T5Body : public Body<T> {
  private:
   Config config_;
   Embedding<T> words_;
-  std::vector<T5Layer<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
 };
 
@@ -121,13 +113,13 @@ void t5_function(Fields& fields, Config& config, T5Options& options) {
     const std::string begin = "gated-";
     options.gated = text.starts_with(begin);
     const std::string name = options.gated ? text.substr(begin.size()) : text;
-    const Names<HiddenAct>& names = activation_names();
+    const Names<Activation>& names = activation_names();
     const auto known =
         std::find_if(names.begin(), names.end(), [&](const auto& one) { return name == one.first; });
     if (known == names.end()) found->refuse("a function, or gated- and a function: " + listed(names));
-    config.hidden_act = text == "gated-gelu" ? HiddenAct::gelu_tanh : known->second;
+    config.hidden_act = text == "gated-gelu" ? Activation::gelu_tanh : known->second;
   }
-  const bool usual = options.gated && config.hidden_act == HiddenAct::gelu_tanh;
+  const bool usual = options.gated && config.hidden_act == Activation::gelu_tanh;
   for (const auto& [name, act] : activation_names()) {
     if (act != config.hidden_act) continue;
     fields.put("feed_forward_proj",
@@ -155,7 +147,7 @@ const FamilyInfo t5{.family = Family::t5,
                           config.max_position_embeddings = std::size_t{1} << 24;  // its biases have no end
                           config.type_vocab_size = 0;
                           config.layer_norm_eps = 1e-6;
-                          config.hidden_act = HiddenAct::relu;
+                          config.hidden_act = Activation::relu;
                           changed_options<T5Options>(config);
                         },
                     .fields =

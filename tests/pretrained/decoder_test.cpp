@@ -20,8 +20,8 @@
 namespace decoder_test {
 
 using namespace xgrad::pretrained;
-using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView, xgrad::ValueError,
-    xgrad::Variable;
+using xgrad::Activation, xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView,
+    xgrad::ValueError, xgrad::Variable;
 using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::read_bytes,
     xgrad_tests::relative_difference;
 
@@ -110,7 +110,7 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
   config.rotary->theta = 500;
   config.sliding_window = 3;
   config.slides = {false, true};
-  config.hidden_act = HiddenAct::gelu;
+  config.hidden_act = Activation::gelu;
   config.eos_token_ids = {2, 5};
   config.pad_token_id.reset();
   const xgrad::RotaryConfig scalings[]{

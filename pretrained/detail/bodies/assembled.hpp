@@ -2,10 +2,10 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 
 #include "../../../models/embedding.hpp"
 #include "../../../models/rms_norm.hpp"
+#include "../../../models/transformer_block.hpp"
 #include "../../../ops/pointwise/dropout.hpp"
 #include "../weights/weights.hpp"
 
@@ -54,21 +54,42 @@ LayerNorm<T> take_norm(const From& from, const std::string& name, std::size_t si
   return LayerNorm<T>(std::move(weight), std::move(bias), eps);
 }
 
-enum class NormKind { layer, rms };
-
-/// A LayerNorm or an RMSNorm.
 template <class T>
-class EitherNorm {
- public:
-  EitherNorm(LayerNorm<T> norm) : norm_(std::move(norm)) {}
-  EitherNorm(RMSNorm<T> norm) : norm_(std::move(norm)) {}
+RMSNorm<T> take_rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
+  return RMSNorm<T>(from.weights.take<T>(from.prefix + name + ".weight", {size}, Start::ones, from.part),
+                    eps);
+}
 
-  Variable<T> operator()(const Variable<T>& x) const {
-    return std::visit([&](const auto& norm) { return norm(x); }, norm_);
+template <class T>
+Embedding<T> take_embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
+                            std::optional<std::int64_t> padding = {}) {
+  const std::string full = from.prefix + name + ".weight";
+  if (auto halves = from.weights.take_bfloat16(full, {count, size})) return Embedding<T>(std::move(*halves));
+  Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
+  return Embedding<T>(std::move(weight), {.padding_idx = padding});
+}
+
+/// The layers of a block.
+template <class T>
+class StoredLayers : public LayerSource<T> {
+ public:
+  explicit StoredLayers(const From& from) : from_(from) {}
+
+  Linear<T> linear(const std::string& name, std::size_t in, std::size_t out, bool bias) override {
+    return take_linear<T>(from_, name, {in, out, bias});
+  }
+  LayerNorm<T> layer_norm(const std::string& name, std::size_t size, double eps, bool bias) override {
+    return take_norm<T>(from_, name, size, eps, bias);
+  }
+  RMSNorm<T> rms_norm(const std::string& name, std::size_t size, double eps) override {
+    return take_rms_norm<T>(from_, name, size, eps);
+  }
+  Embedding<T> embedding(const std::string& name, std::size_t rows, std::size_t size) override {
+    return take_embedding<T>(from_, name, rows, size);
   }
 
  private:
-  std::variant<LayerNorm<T>, RMSNorm<T>> norm_;
+  From from_;
 };
 
 /// Base class of such modules: each call takes the parameters of a part and declares it under its name.
@@ -87,8 +108,7 @@ class Assembled : public Module<T> {
   }
 
   RMSNorm<T> rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
-    Array<T> weight = from.weights.take<T>(from.prefix + name + ".weight", {size}, Start::ones, from.part);
-    return this->child(name, RMSNorm<T>(std::move(weight), eps));
+    return this->child(name, take_rms_norm<T>(from, name, size, eps));
   }
 
   EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind) {
@@ -98,11 +118,13 @@ class Assembled : public Module<T> {
 
   Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
                          std::optional<std::int64_t> padding = {}) {
-    const std::string full = from.prefix + name + ".weight";
-    if (auto halves = from.weights.take_bfloat16(full, {count, size}))
-      return this->child(name, Embedding<T>(std::move(*halves)));
-    Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
-    return this->child(name, Embedding<T>(std::move(weight), {.padding_idx = padding}));
+    return this->child(name, take_embedding<T>(from, name, count, size, padding));
+  }
+
+  TransformerBlock<T> block(const From& from, const std::string& name, const TransformerBlockOptions& options,
+                            BlockNames names) {
+    StoredLayers<T> source(from.below(name));
+    return this->child(name, TransformerBlock<T>(options, names, source));
   }
 
   /// Dropout in training.

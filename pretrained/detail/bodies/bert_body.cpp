@@ -4,15 +4,15 @@
 
 namespace xgrad::pretrained::detail {
 
-BlockForm block_form(const Config& config) {
-  return {.size = config.hidden_size,
-          .heads = config.num_attention_heads,
-          .inner = config.intermediate_size,
-          .act = config.hidden_act,
+TransformerBlockOptions block_options(const Config& config) {
+  return {.d_model = config.hidden_size,
+          .num_heads = config.num_attention_heads,
+          .d_ff = config.intermediate_size,
           .eps = config.layer_norm_eps,
-          .drop_weights = config.attention_probs_dropout_prob,
-          .drop_attention = config.hidden_dropout_prob,
-          .drop_output = config.hidden_dropout_prob};
+          .activation = config.hidden_act,
+          .attention_dropout = config.attention_probs_dropout_prob,
+          .attention_output_dropout = config.hidden_dropout_prob,
+          .output_dropout = config.hidden_dropout_prob};
 }
 
 void block_fields(Fields& fields, Config& config) {
@@ -42,7 +42,7 @@ SequenceForm pooled_sequences(const Config& config) {
   return {.pool = SequencePool::pooler, .drop_after = config.classifier_dropout};
 }
 
-SequenceForm dense_sequences(const Config& config, HiddenAct act) {
+SequenceForm dense_sequences(const Config& config, Activation act) {
   return {
       .pool = SequencePool::first,
       .transform =
@@ -55,7 +55,7 @@ SequenceForm dense_sequences(const Config& config, HiddenAct act) {
 TransformForm dense_prediction(const Config& config) {
   return {.dense = "lm_head.dense",
           .norm = "lm_head.layer_norm",
-          .act = HiddenAct::gelu,
+          .act = Activation::gelu,
           .out = config.embedding_size};
 }
 
@@ -74,18 +74,22 @@ BertBody<T>::BertBody(const Config& config, Weights& weights, const BertForm& fo
     project_ = this->linear(from, "embeddings_project", {config.embedding_size, config.hidden_size});
     names_.push_back("embeddings_project");
   }
-  BlockForm block = block_form(config);
-  if (!form.drops_attention) block.drop_attention = 0;
-  if (form.drops_inner) block.drop_inner = config.hidden_dropout_prob;
-  block.biases = form.biases;
+  TransformerBlockOptions block = block_options(config);
+  if (!form.drops_attention) block.attention_output_dropout = 0;
+  if (form.drops_inner) block.inner_dropout = config.hidden_dropout_prob;
+  block.is_gated = form.is_gated;
+  block.qkv_bias = block.out_bias = form.attention_bias;
+  block.up_bias = form.up_bias;
+  block.down_bias = form.down_bias;
   if (form.positions == Positions::rotary) {
     RotaryConfig rotary = options_of<RotaryOptions>(config).rotary;
     rotary.dim = block.head_dim = head_dim(config);
+    block.rotary = 0;
     rotary_.emplace(rotary, config.max_position_embeddings);
   }
   for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
     const std::string name = layer_name(i);
-    layers_.push_back(this->child(name, PostNormBlock<T>(block, from.below(name), form.names)));
+    layers_.push_back(this->block(from, name, block, form.names));
   }
 }
 
@@ -93,11 +97,11 @@ template <class T>
 Variable<T> BertBody<T>::operator()(const EncoderCall<T>& call) const {
   Variable<T> x = embeddings_(call);
   if (project_) x = (*project_)(x);
-  std::optional<RotaryTables<T>> rotary;
-  if (rotary_) rotary = (*rotary_)(call.input.input_ids.shape(1));
-  for (const PostNormBlock<T>& layer : layers_) {
+  ForwardContext<T> context = call.context();
+  if (rotary_) context.rotary = {(*rotary_)(call.input.input_ids.shape(1))};
+  for (const TransformerBlock<T>& layer : layers_) {
     call.keep(x);
-    x = layer(call, {.mask = call.mask, .rotary = rotary ? &*rotary : nullptr}, x);
+    x = layer(context, x);
   }
   return x;
 }

@@ -12,7 +12,8 @@ struct BertForm {
   bool drops_attention = true;               ///< the output of attention
   bool drops_inner = false;                  ///< what `down` gets
   Positions positions = Positions::counted;  ///< rotary: the config has RotaryOptions
-  BlockBiases biases = {};
+  bool is_gated = false;
+  bool attention_bias = true, up_bias = true, down_bias = true;
 };
 
 /// Embeddings of words, positions and types, their norm, and blocks (Devlin et al. 2019, arXiv:1810.04805).
@@ -32,7 +33,7 @@ class BertBody : public Body<T> {
   std::vector<std::string> names_{"embeddings"};
   TokenEmbeddings<T> embeddings_;
   std::optional<Linear<T>> project_;  // to the width of the layers
-  std::vector<PostNormBlock<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<RotaryPositions<T>> rotary_;
 };
 
@@ -42,24 +43,29 @@ std::shared_ptr<const Body<T>> make_bert_body(const Config& config, Weights& wei
   return std::make_shared<const BertBody<T>>(config, weights, form);
 }
 
-inline constexpr BlockNames bert_names{
-    "attention.self.query",       "attention.self.key", "attention.self.value", "attention.output.dense",
-    "attention.output.LayerNorm", "intermediate.dense", "output.dense",         "output.LayerNorm"};
+inline constexpr NamedPart bert_names[]{{BlockPart::query, "attention.self.query"},
+                                        {BlockPart::key, "attention.self.key"},
+                                        {BlockPart::value, "attention.self.value"},
+                                        {BlockPart::out, "attention.output.dense"},
+                                        {BlockPart::attention_norm, "attention.output.LayerNorm"},
+                                        {BlockPart::up, "intermediate.dense"},
+                                        {BlockPart::down, "output.dense"},
+                                        {BlockPart::feed_forward_norm, "output.LayerNorm"}};
 
 /// Of blocks with a gate, in transformers 5.
-inline constexpr BlockNames gated_names{.query = "self_attn.q_proj",
-                                        .key = "self_attn.k_proj",
-                                        .value = "self_attn.v_proj",
-                                        .out = "self_attn.o_proj",
-                                        .norm1 = "post_attention_layernorm",
-                                        .up = "mlp.up_proj",
-                                        .down = "mlp.down_proj",
-                                        .norm2 = "post_mlp_layernorm",
-                                        .gate = "mlp.gate_proj"};
+inline constexpr NamedPart gated_names[]{{BlockPart::query, "self_attn.q_proj"},
+                                         {BlockPart::key, "self_attn.k_proj"},
+                                         {BlockPart::value, "self_attn.v_proj"},
+                                         {BlockPart::out, "self_attn.o_proj"},
+                                         {BlockPart::attention_norm, "post_attention_layernorm"},
+                                         {BlockPart::gate, "mlp.gate_proj"},
+                                         {BlockPart::up, "mlp.up_proj"},
+                                         {BlockPart::down, "mlp.down_proj"},
+                                         {BlockPart::feed_forward_norm, "post_mlp_layernorm"}};
 
 inline constexpr BertForm bert_form{.names = bert_names, .layers = "encoder.layer."};
 
 /// The sizes of a config's blocks.
-BlockForm block_form(const Config& config);
+TransformerBlockOptions block_options(const Config& config);
 
 }  // namespace xgrad::pretrained::detail

@@ -4,16 +4,9 @@
 #include <limits>
 #include <variant>
 
-#include "../../../ops/attention/attention_with_weights.hpp"
-#include "../../../ops/attention/detail/int8_after_attention.hpp"
-#include "../../../ops/attention/detail/packed_self_attention.hpp"
-#include "../../../ops/attention/rotary.hpp"
-#include "../../../ops/attention/self_attention.hpp"
 #include "../../../ops/index/embedding.hpp"
 #include "../../../ops/index/indexing.hpp"
 #include "../../../ops/pointwise/arithmetic.hpp"
-#include "../../../ops/pointwise/elementwise.hpp"
-#include "../../../ops/pointwise/gated.hpp"
 #include "../../../ops/pointwise/masked_fill.hpp"
 #include "../family.hpp"
 #include "../ids.hpp"
@@ -22,19 +15,6 @@ namespace xgrad::pretrained::detail {
 namespace {
 
 constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
-
-/// Of queries, keys and values.
-std::size_t width_of(const BlockForm& form) {
-  return form.head_dim == 0 ? form.size : form.heads * form.head_dim;
-}
-
-template <class T>
-AttentionOptions with_sight(AttentionOptions options, const Sight<T>& sight) {
-  options.is_causal = sight.is_causal;
-  options.window_left = sight.window;
-  if (!sight.is_causal) options.window_right = sight.window;
-  return options;
-}
 
 }  // namespace
 
@@ -116,11 +96,11 @@ AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias
 }
 
 template <class T>
-Variable<T> without_padding(const EncoderCall<T>& call, const Variable<T>& x) {
-  if (call.mask.allowed() == nullptr) return x;
+Variable<T> without_padding(const AttentionMask<T>& mask, const Variable<T>& x) {
+  if (mask.allowed() == nullptr) return x;
   Shape rows{x.shape(0), x.shape(1), 1};
   Array<T> tokens = Array<T>::from_shape(rows);
-  std::copy(call.mask.allowed()->begin(), call.mask.allowed()->end(), tokens.begin());
+  std::copy(mask.allowed()->begin(), mask.allowed()->end(), tokens.begin());
   return x * Variable<T>(std::move(tokens));
 }
 
@@ -165,79 +145,8 @@ RotaryTables<T> RotaryPositions<T>::operator()(const Ids& positions, std::size_t
 }
 
 template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
-                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options) {
-  if (call.attentions == nullptr) return scaled_dot_product_attention(queries, keys, values, mask, options);
-  AttentionResult<T> result = attention_with_weights(queries, keys, values, mask, options);
-  call.attentions->push_back(std::move(result.weights));
-  return std::move(result.output);
-}
-
-template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& queries,
-                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& given) {
-  const AttentionOptions options = with_sight(given, sight);
-  if (sight.rotary == nullptr) return attend(call, sight.mask, queries, keys, values, options);
-  const auto& [cos, sin] = *sight.rotary;
-  const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : options.num_heads;
-  return attend(call, sight.mask, rotary(queries, cos, sin, {.num_heads = options.num_heads}),
-                rotary(keys, cos, sin, {.num_heads = kv_heads}), values, options);
-}
-
-template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
-                   const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
-                   const AttentionOptions& given) {
-  if (sight.rotary == nullptr && call.attentions == nullptr) {
-    const AttentionOptions options = with_sight(given, sight);
-    return call.packing != nullptr
-               ? xgrad::detail::packed_self_attention(x, q, k, v, call.packing->lengths, options)
-               : self_attention(x, q, k, v, sight.mask, options);
-  }
-  using xgrad::detail::projected;
-  return attend(call, sight, projected(x, q), projected(x, k), projected(x, v), given);
-}
-
-template <class T>
-Variable<T> activation(HiddenAct act, const Variable<T>& x) {
-  switch (act) {
-    case HiddenAct::relu:
-      return relu(x);
-    case HiddenAct::silu:
-      return silu(x);
-    case HiddenAct::gelu_tanh:
-      return gelu(x, Gelu::tanh);
-    case HiddenAct::gelu_fast:
-      return x * sigmoid((x * T(2 * 0.7978845608)) * (square(x) * T(0.044715) + T(1)));
-    case HiddenAct::tanh:
-      return tanh(x);
-    case HiddenAct::gelu:
-      break;
-  }
-  return gelu(x);
-}
-
-template <class T>
 Body<T>::Body(const Config& config)
     : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")) {}
-
-template <class T>
-Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variable<T>& x) {
-  switch (f) {
-    case HiddenAct::relu:
-      return gated(gate, x, Gate::relu);
-    case HiddenAct::silu:
-      return gated(gate, x, Gate::silu);
-    case HiddenAct::gelu:
-      return gated(gate, x, Gate::gelu);
-    case HiddenAct::gelu_tanh:
-      return gated(gate, x, Gate::gelu_tanh);
-    case HiddenAct::gelu_fast:
-    case HiddenAct::tanh:
-      break;
-  }
-  return activation(f, gate) * x;
-}
 
 template <class T>
 TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, const EmbeddingsForm& form)
@@ -283,86 +192,17 @@ Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
   }
   if (positions_) sum = sum + positions(call);
   Variable<T> x = norm_(project_ ? (*project_)(sum) : sum);
-  if (form_.hides_padding) x = without_padding(call, x);
+  if (form_.hides_padding) x = without_padding(call.mask, x);
   return this->drop(x, drop_);
 }
 
-template <class T>
-typename AfterAttention<T>::Layers AfterAttention<T>::layers(const From& from, const BlockNames& names) {
-  const BlockBiases& has = form_.biases;
-  Linear<T> out = this->linear(from, names.out, {width_of(form_), form_.size, has.attention});
-  LayerNorm<T> norm1 = this->norm(from, names.norm1, form_.size, form_.eps);
-  std::optional<Linear<T>> gate;
-  if (names.gate != nullptr) gate = this->linear(from, names.gate, {form_.size, form_.inner, has.up});
-  Linear<T> up = this->linear(from, names.up, {form_.size, form_.inner, has.up});
-  Linear<T> down = this->linear(from, names.down, {form_.inner, form_.size, has.down});
-  return {std::move(out), std::move(norm1), std::move(gate),
-          std::move(up),  std::move(down),  this->norm(from, names.norm2, form_.size, form_.eps)};
-}
-
-template <class T>
-Variable<T> AfterAttention<T>::after_attention(const Layers& layers, const Variable<T>& context,
-                                               const Variable<T>& x) const {
-  if constexpr (std::is_same_v<T, float>) {
-    const auto& [out, norm1, gate, up, down, norm2] = layers;
-    if (out.int8_weight() && up.int8_weight() && down.int8_weight() && !gate &&
-        form_.act == HiddenAct::gelu && !this->training()) {
-      const auto linear = [](const Linear<T>& layer) -> xgrad::detail::Int8LinearLayer {
-        return {*layer.int8_weight(), layer.bias()};
-      };
-      const auto norm = [](const LayerNorm<T>& layer) -> xgrad::detail::NormLayer {
-        return {layer.weight(), layer.bias(), layer.eps()};
-      };
-      return xgrad::detail::int8_after_attention(
-          context, x, {linear(out), norm(norm1), linear(up), linear(down), norm(norm2)});
-    }
-  }
-  const Variable<T> y = layers.norm1(this->drop(layers.out(context), form_.drop_attention), x);
-  const Variable<T> inner = layers.gate ? gated_activation(form_.act, (*layers.gate)(y), layers.up(y))
-                                        : activation(form_.act, layers.up(y));
-  return layers.norm2(this->drop(layers.down(this->drop(inner, form_.drop_inner)), form_.drop_output), y);
-}
-
-template <class T>
-AttentionOptions AfterAttention<T>::attention_options() const {
-  return {.dropout_p = this->training() ? form_.drop_weights : 0, .num_heads = form_.heads};
-}
-
-template <class T>
-PostNormBlock<T>::PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names)
-    : AfterAttention<T>(form),
-      query_(this->linear(from, names.query, {form.size, width_of(form), form.biases.attention})),
-      key_(this->linear(from, names.key, {form.size, width_of(form), form.biases.attention})),
-      value_(this->linear(from, names.value, {form.size, width_of(form), form.biases.attention})),
-      layers_(this->layers(from, names)) {}
-
-template <class T>
-Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight<T>& sight,
-                                         const Variable<T>& x) const {
-  const auto scope = this->scope();
-  const Variable<T> context = attend(call, sight, x, projection(query_), projection(key_), projection(value_),
-                                     this->attention_options());
-  return this->after_attention(layers_, context, x);
-}
-
-#define XGRAD_INSTANTIATE(T)                                                                      \
-  template AttentionMask<T> key_mask(const Input&);                                               \
-  template class RotaryPositions<T>;                                                              \
-  template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);               \
-  template Variable<T> without_padding(const EncoderCall<T>&, const Variable<T>&);                \
-  template Variable<T> attend(const EncoderCall<T>&, const AttentionMask<T>&, const Variable<T>&, \
-                              const Variable<T>&, const Variable<T>&, const AttentionOptions&);   \
-  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,         \
-                              const Variable<T>&, const Variable<T>&, const AttentionOptions&);   \
-  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,         \
-                              const Projection<T>&, const Projection<T>&, const Projection<T>&,   \
-                              const AttentionOptions&);                                           \
-  template Variable<T> activation(HiddenAct, const Variable<T>&);                                 \
-  template Variable<T> gated_activation(HiddenAct, const Variable<T>&, const Variable<T>&);       \
-  template class Body<T>;                                                                         \
-  template class TokenEmbeddings<T>;                                                              \
-  template class AfterAttention<T>;                                                               \
-  template class PostNormBlock<T>;
+#define XGRAD_INSTANTIATE(T)                                                         \
+  template AttentionMask<T> key_mask(const Input&);                                  \
+  template class RotaryPositions<T>;                                                 \
+  template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);  \
+  template Variable<T> without_padding(const AttentionMask<T>&, const Variable<T>&); \
+  template class Body<T>;                                                            \
+  template class TokenEmbeddings<T>;
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "../../../models/rotary_tables.hpp"
-#include "../../../ops/attention/self_attention.hpp"
 #include "../../input.hpp"
 #include "assembled.hpp"
 
@@ -48,27 +47,25 @@ struct EncoderCall {
   std::vector<Variable<T>>* hidden_states = nullptr;  ///< where they are kept, or null
   std::vector<Variable<T>>* attentions = nullptr;
 
+  /// For the blocks of the body.
+  ForwardContext<T> context() const {
+    return {.mask = mask,
+            .packed_lengths = packing != nullptr ? packing->lengths : std::vector<std::size_t>(),
+            .attentions = attentions};
+  }
+
   void keep(const Variable<T>& hidden) const {
     if (hidden_states != nullptr) hidden_states->push_back(hidden);
   }
-};
-
-/// How queries see keys, beside their heads.
-template <class T>
-struct Sight {
-  AttentionMask<T> mask = {};
-  const RotaryTables<T>* rotary = nullptr;
-  std::optional<std::size_t> window = {};  ///< to both sides, without those behind if causal
-  bool is_causal = false;
 };
 
 /// The mask of a call and a bias (heads, length, length), for an AttentionMask.
 template <class T>
 AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias);
 
-/// x (batch, length, size), 0 where padding is.
+/// x (batch, length, size), 0 where the mask hides padding.
 template <class T>
-Variable<T> without_padding(const EncoderCall<T>& call, const Variable<T>& x);
+Variable<T> without_padding(const AttentionMask<T>& mask, const Variable<T>& x);
 
 /// The tables of rotary positions for sequences of any length. Those of short ones are kept, where the length
 /// does not change the angles.
@@ -93,30 +90,6 @@ class RotaryPositions {
   RotaryConfig config_;
   RotaryTables<T> kept_;
 };
-
-template <class T>
-Projection<T> projection(const Linear<T>& linear) {
-  const std::optional<Int8Weight>& integers = linear.int8_weight();
-  return {linear.weight(), linear.bias(), integers ? &*integers : nullptr};
-}
-template <class T>
-Projection<T> projection(Linear<T>&&) = delete;  // whose integers would not outlive it
-
-/// Attention of queries to keys (batch, length, size) by heads; keeps the weights if the call wants them.
-template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
-                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options);
-
-/// The same as the sight says.
-template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& queries,
-                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options);
-
-/// Attention of x (batch, length, size), or (rows, size) with a packing, to itself, by heads.
-template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
-                   const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
-                   const AttentionOptions& options);
 
 /// What runs between ids and hidden states. Its parameters have the names of Hugging Face's class without a
 /// head.
@@ -143,10 +116,6 @@ class Body : public Assembled<T> {
  protected:
   explicit Body(const Config& config);
 };
-
-/// Applies `act` to each element.
-template <class T>
-Variable<T> activation(HiddenAct act, const Variable<T>& x);
 
 /// Where the positions of tokens are.
 enum class Positions {
@@ -183,72 +152,6 @@ class TokenEmbeddings : public Assembled<T> {
   std::optional<Embedding<T>> positions_, types_;
   std::optional<Linear<T>> project_;
   LayerNorm<T> norm_;
-};
-
-/// f(gate) x.
-template <class T>
-Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variable<T>& x);
-
-/// The names of the parts of a block.
-struct BlockNames {
-  const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;
-  const char* gate = nullptr;  ///< null: the feed-forward network is not gated
-};
-
-/// The parts of a block that have biases, beside the norms.
-struct BlockBiases {
-  bool attention = true, up = true, down = true;
-};
-
-/// The sizes of a block, its function, and where it drops.
-struct BlockForm {
-  std::size_t size, heads, inner;
-  HiddenAct act;
-  double eps;
-  double drop_weights, drop_attention, drop_output;  ///< of attention weights, its output, the block's output
-  double drop_inner = 0;                             ///< of what `down` gets
-  std::size_t head_dim = 0;                          ///< 0: size / heads
-  BlockBiases biases = {};
-};
-
-/// y = norm1(x + drop(out(context))), z = norm2(y + drop(down(drop(act(up(y)))))), or with act(gate(y)) up(y)
-/// (Shazeer 2020, arXiv:2002.05202) for act(up(y)): what follows attention in a block (Devlin et al. 2019,
-/// arXiv:1810.04805), whose base class this is.
-template <class T>
-class AfterAttention : public Assembled<T> {
- protected:
-  struct Layers {
-    Linear<T> out;
-    LayerNorm<T> norm1;
-    std::optional<Linear<T>> gate;
-    Linear<T> up, down;
-    LayerNorm<T> norm2;
-  };
-
-  explicit AfterAttention(const BlockForm& form) : Assembled<T>("EncoderLayer"), form_(form) {}
-
-  /// Declares the layers, after those of attention, as in files.
-  Layers layers(const From& from, const BlockNames& names);
-  Variable<T> after_attention(const Layers& layers, const Variable<T>& context, const Variable<T>& x) const;
-
-  /// Of attention, without a scale.
-  AttentionOptions attention_options() const;
-
- private:
-  BlockForm form_;
-};
-
-/// A block of attention by heads and what follows it.
-template <class T>
-class PostNormBlock : public AfterAttention<T> {
- public:
-  PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names);
-
-  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const;
-
- private:
-  Linear<T> query_, key_, value_;
-  typename AfterAttention<T>::Layers layers_;
 };
 
 }  // namespace xgrad::pretrained::detail

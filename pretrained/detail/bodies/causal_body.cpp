@@ -49,94 +49,35 @@ NormKind norm_kind(const CausalConfig& config) { return config.rms_norm ? NormKi
 
 const CausalNames& names_of(const CausalConfig& config) { return info_of(config.model_type).names; }
 
+/// Of layer i.
+TransformerBlockOptions block_options(const CausalConfig& config, std::size_t i) {
+  TransformerBlockOptions block{
+      .d_model = config.hidden_size,
+      .num_heads = config.num_attention_heads,
+      .num_kv_heads = config.key_value_heads(),
+      .head_dim = config.head_size(),
+      .d_ff = config.intermediate_size,
+      .residual = Residual::pre_norm,
+      .norm = norm_kind(config),
+      .eps = config.norm_eps,
+      .qkv_bias = config.query_bias,
+      .out_bias = config.output_bias,
+      .up_bias = config.mlp_bias,
+      .down_bias = config.mlp_bias,
+      .query_key_norm = config.query_key_norm ? QueryKeyNorm::head : QueryKeyNorm::none,
+      .scale = scale_of(config, i),
+      .is_causal = true,
+      .activation = config.hidden_act,
+      .is_gated = config.gated_mlp,
+      .attention_dropout = config.attention_dropout,
+      .attention_output_dropout = config.residual_dropout,
+      .output_dropout = config.residual_dropout};
+  if (const std::optional<std::size_t> window = config.window(i)) block.window = *window - 1;
+  if (config.rotary) block.rotary = 0;
+  return block;
+}
+
 }  // namespace
-
-template <class T>
-CausalBlock<T>::CausalBlock(const CausalConfig& config, const From& from, std::size_t number)
-    : Assembled<T>("DecoderLayer"),
-      config_(config),
-      number_(number),
-      norm1_(
-          this->norm(from, names_of(config).norm1, config.hidden_size, config.norm_eps, norm_kind(config))),
-      query_(this->linear(
-          from, names_of(config).query,
-          {config.hidden_size, config.num_attention_heads * config.head_size(), config.query_bias})),
-      key_(this->linear(
-          from, names_of(config).key,
-          {config.hidden_size, config.key_value_heads() * config.head_size(), config.query_bias})),
-      value_(this->linear(
-          from, names_of(config).value,
-          {config.hidden_size, config.key_value_heads() * config.head_size(), config.query_bias})),
-      out_(this->linear(
-          from, names_of(config).out,
-          {config.num_attention_heads * config.head_size(), config.hidden_size, config.output_bias})),
-      norm2_(
-          this->norm(from, names_of(config).norm2, config.hidden_size, config.norm_eps, norm_kind(config))),
-      up_(this->linear(from, names_of(config).up,
-                       {config.hidden_size, config.intermediate_size, config.mlp_bias})),
-      down_(this->linear(from, names_of(config).down,
-                         {config.intermediate_size, config.hidden_size, config.mlp_bias})) {
-  const CausalNames& names = names_of(config);
-  if (config.gated_mlp)
-    gate_ = this->linear(from, names.gate, {config.hidden_size, config.intermediate_size, config.mlp_bias});
-  if (!config.query_key_norm) return;
-  query_norm_ = this->rms_norm(from, names.query_norm, config.head_size(), config.norm_eps);
-  key_norm_ = this->rms_norm(from, names.key_norm, config.head_size(), config.norm_eps);
-}
-
-template <class T>
-Variable<T> CausalBlock<T>::head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const {
-  Shape heads(x.shape().begin(), x.shape().end());
-  heads.back() /= config_.head_size();
-  heads.push_back(config_.head_size());
-  return reshape(norm(reshape(x, heads)), x.shape());
-}
-
-template <class T>
-Variable<T> CausalBlock<T>::attention(const CausalPass<T>& pass, const Variable<T>& x) const {
-  const std::optional<std::size_t> window = config_.window(number_);
-  const AttentionOptions options{.dropout_p = this->training() ? config_.attention_dropout : 0,
-                                 .scale = scale_of(config_, number_),
-                                 .num_heads = config_.num_attention_heads,
-                                 .num_kv_heads = config_.key_value_heads()};
-  Sight<T> sight{.mask = pass.call.mask, .rotary = pass.rotary, .is_causal = true};
-  if (window) sight.window = *window - 1;
-  if (pass.cached == nullptr && !query_norm_ && !query_.bfloat16_weight())
-    return attend(pass.call, sight, x, projection(query_), projection(key_), projection(value_), options);
-  Variable<T> queries = query_(x), keys = key_(x);
-  const Variable<T> values = value_(x);
-  if (query_norm_) {
-    queries = head_norm(*query_norm_, queries);
-    keys = head_norm(*key_norm_, keys);
-  }
-  if (pass.cached == nullptr) return attend(pass.call, sight, queries, keys, values, options);
-  if (pass.rotary != nullptr) {
-    const auto& [cos, sin] = *pass.rotary;
-    queries = rotary(queries, cos, sin, {.num_heads = options.num_heads});
-    keys = rotary(keys, cos, sin, {.num_heads = options.num_kv_heads});
-  }
-  const auto& [lengths, caches] = *pass.cached;
-  if (lengths.size() == 1) return caches[0].attend(number_, queries, keys, values, options);
-  std::vector<Variable<T>> contexts;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const std::size_t count = lengths[i];
-    const auto rows = [first, count](const Variable<T>& of_all) { return narrow(of_all, 1, first, count); };
-    contexts.push_back(caches[i].attend(number_, rows(queries), rows(keys), rows(values), options));
-    first += count;
-  }
-  return cat(contexts, 1);
-}
-
-template <class T>
-Variable<T> CausalBlock<T>::operator()(const CausalPass<T>& pass, const Variable<T>& x) const {
-  const auto scope = this->scope();
-  const Variable<T> y = x + this->drop(out_(attention(pass, norm1_(x))), config_.residual_dropout);
-  const Variable<T> n = norm2_(y);
-  const Variable<T> inner = gate_ ? gated_activation(config_.hidden_act, (*gate_)(n), up_(n))
-                                  : activation(config_.hidden_act, up_(n));
-  return y + this->drop(down_(inner), config_.residual_dropout);
-}
 
 template <class T>
 CausalBody<T>::CausalBody(const CausalConfig& config, Weights& weights)
@@ -155,7 +96,7 @@ CausalBody<T>::CausalBody(const CausalConfig& config, Weights& weights)
   }
   for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
     const std::string name = layer_name(i);
-    layers_.push_back(this->child(name, CausalBlock<T>(config, from.below(name), i)));
+    layers_.push_back(this->block(from, name, block_options(config, i), names.block));
   }
   last_norm_ = this->norm(from, names.last_norm, config.hidden_size, config.norm_eps, norm_kind(config));
 }
@@ -167,36 +108,31 @@ Variable<T> CausalBody<T>::embed(const Ids& ids, const Ids& positions) const {
 }
 
 template <class T>
-Variable<T> CausalBody<T>::layers(const CausalPass<T>& pass, Variable<T> x) const {
-  for (const CausalBlock<T>& layer : layers_) {
-    pass.call.keep(x);
-    x = pass.checkpoints ? checkpointed(layer, pass, x) : layer(pass, x);
+Variable<T> CausalBody<T>::layers(const EncoderCall<T>& call, ForwardContext<T> context, Variable<T> x,
+                                  bool checkpoints) const {
+  for (const TransformerBlock<T>& layer : layers_) {
+    call.keep(x);
+    if (checkpoints) {
+      ForwardContext<T> kept = context;
+      kept.attentions = nullptr;
+      x = checkpoint([layer, kept](const Variable<T>& input) { return layer(kept, input); }, x);
+    } else {
+      x = layer(context, x);
+    }
+    ++context.slot;
   }
   return (*last_norm_)(x);
 }
 
 template <class T>
-Variable<T> CausalBody<T>::checkpointed(const CausalBlock<T>& layer, const CausalPass<T>& pass,
-                                        const Variable<T>& x) const {
-  std::optional<RotaryTables<T>> rotary;
-  if (pass.rotary != nullptr) rotary = *pass.rotary;
-  return checkpoint(
-      [layer, input = pass.call.input, mask = pass.call.mask, rotary](const Variable<T>& from) {
-        const EncoderCall<T> call{.input = input, .mask = mask};
-        return layer({.call = call, .rotary = rotary ? &*rotary : nullptr}, from);
-      },
-      x);
-}
-
-template <class T>
 Variable<T> CausalBody<T>::operator()(const EncoderCall<T>& call, bool checkpoints) const {
   const TokenPositions positions = positions_of(call.input);
-  std::optional<RotaryTables<T>> rotary;
-  if (rotary_)
-    rotary = positions.are_counted ? (*rotary_)(positions.length)
-                                   : (*rotary_)(positions.numbers, positions.length);
-  return layers({.call = call, .rotary = rotary ? &*rotary : nullptr, .checkpoints = checkpoints},
-                embed(call.input.input_ids, positions.numbers));
+  ForwardContext<T> context = call.context();
+  if (rotary_) {
+    context.rotary = {positions.are_counted ? (*rotary_)(positions.length)
+                                            : (*rotary_)(positions.numbers, positions.length)};
+  }
+  return layers(call, std::move(context), embed(call.input.input_ids, positions.numbers), checkpoints);
 }
 
 template <class T>
@@ -212,12 +148,11 @@ Variable<T> CausalBody<T>::operator()(const Ids& ids, const CachedRows<T>& cache
     cos.push_back(std::move(tables.cos));
     sin.push_back(std::move(tables.sin));
   }
-  std::optional<RotaryTables<T>> rotary;
-  if (rotary_) rotary = {cat(cos), cat(sin)};
+  ForwardContext<T> context{.caches = cached.caches, .new_tokens = cached.lengths};
+  if (rotary_) context.rotary = {{cat(cos), cat(sin)}};
   const Input input{ids};
   const EncoderCall<T> call{.input = input, .mask = {}};
-  return layers({.call = call, .rotary = rotary ? &*rotary : nullptr, .cached = &cached},
-                embed(ids, positions));
+  return layers(call, std::move(context), embed(ids, positions), false);
 }
 
 template <class T>
@@ -232,8 +167,6 @@ std::string CausalBody<T>::layer_name(std::size_t i) const {
   return names_of(config_).layers + std::to_string(i);
 }
 
-template class CausalBlock<float>;
-template class CausalBlock<double>;
 template class CausalBody<float>;
 template class CausalBody<double>;
 

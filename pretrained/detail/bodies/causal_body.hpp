@@ -17,39 +17,6 @@ struct CachedRows {
   std::span<KeyValueCache<T>> caches;
 };
 
-/// A forward pass: of a batch (batch, length), or of rows (1, rows) with caches.
-template <class T>
-struct CausalPass {
-  const EncoderCall<T>& call;
-  const RotaryTables<T>* rotary = nullptr;
-  const CachedRows<T>* cached = nullptr;
-  bool checkpoints = false;  ///< the backward calls the layers again
-};
-
-/// y = x + drop(out(attention(norm1(x)))), z = y + drop(mlp(norm2(y))), where each token attends to itself
-/// and those before it, in heads whose queries and keys may have norms and are rotated.
-template <class T>
-class CausalBlock : public Assembled<T> {
- public:
-  CausalBlock(const CausalConfig& config, const From& from, std::size_t number);
-
-  Variable<T> operator()(const CausalPass<T>& pass, const Variable<T>& x) const;
-
- private:
-  Variable<T> attention(const CausalPass<T>& pass, const Variable<T>& x) const;
-  /// Each head of x by a norm of its own.
-  Variable<T> head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const;
-
-  CausalConfig config_;
-  std::size_t number_;
-  EitherNorm<T> norm1_;
-  Linear<T> query_, key_, value_, out_;
-  std::optional<RMSNorm<T>> query_norm_, key_norm_;
-  EitherNorm<T> norm2_;
-  std::optional<Linear<T>> gate_;
-  Linear<T> up_, down_;
-};
-
 /// What runs between ids and hidden states: embeddings, blocks and a last norm. Its parameters have the names
 /// of Hugging Face's class without a head, but for those that files have in one matrix.
 template <class T>
@@ -79,15 +46,13 @@ class CausalBody : public Assembled<T> {
 
  private:
   Variable<T> embed(const Ids& ids, const Ids& positions) const;
-  Variable<T> layers(const CausalPass<T>& pass, Variable<T> x) const;
-  /// layer(pass, x) for a backward that calls the layer again.
-  Variable<T> checkpointed(const CausalBlock<T>& layer, const CausalPass<T>& pass,
-                           const Variable<T>& x) const;
+  Variable<T> layers(const EncoderCall<T>& call, ForwardContext<T> context, Variable<T> x,
+                     bool checkpoints) const;
 
   CausalConfig config_;
   Embedding<T> words_;
   std::optional<Embedding<T>> positions_;
-  std::vector<CausalBlock<T>> layers_;
+  std::vector<TransformerBlock<T>> layers_;
   std::optional<EitherNorm<T>> last_norm_;  // declared behind the layers, as in files
   std::optional<RotaryPositions<T>> rotary_;
 };

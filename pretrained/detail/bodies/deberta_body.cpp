@@ -113,7 +113,8 @@ SequenceForm deberta_sequences(const Config& config) {
 TokenForm deberta_tokens(const Config& config) { return {.drop = config.hidden_dropout_prob}; }
 
 template <class T>
-DisentangledSight<T>::DisentangledSight(const EncoderCall<T>& call, const Config& config, Variable<T> all)
+DisentangledPositions<T>::DisentangledPositions(const EncoderCall<T>& call, const Config& config,
+                                                Variable<T> all)
     : table(std::move(all)) {
   const std::size_t length = call.input.input_ids.shape(1);
   if (table.defined()) {
@@ -134,20 +135,19 @@ DisentangledSight<T>::DisentangledSight(const EncoderCall<T>& call, const Config
 }
 
 template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const DisentangledSight<T>& sight, const Disentangled<T>& from,
-                   AttentionOptions options) {
-  const auto attended = [&](const Variable<T>& queries, const AttentionMask<T>& mask) {
-    return attend(call, mask, queries, from.keys, from.values, options);
-  };
+std::pair<Variable<T>, AttentionMask<T>> disentangled_scores(const AttentionMask<T>& mask,
+                                                             const DisentangledPositions<T>& positions,
+                                                             const Disentangled<T>& from,
+                                                             const AttentionOptions& options) {
   const bool has_bias = from.pos_k.defined() || from.pos_q.defined();
   Variable<T> bias;
   if (has_bias)
-    bias = disentangled_bias(from.queries, from.keys, from.pos_k, from.pos_q, sight.rows,
+    bias = disentangled_bias(from.queries, from.keys, from.pos_k, from.pos_q, positions.rows,
                              {.num_heads = options.num_heads, .scale = *options.scale});
-  if (!sight.padding) return attended(from.queries, has_bias ? AttentionMask<T>(bias) : AttentionMask<T>());
-  const Variable<T> queries = without_padding(call, from.queries);  // all scores of padding are 0
-  if (has_bias) return attended(queries, masked_fill(with_bias(call.mask, bias).bias(), *sight.padding, 0));
-  return attended(queries, Mask(*call.mask.allowed() || *sight.padding));
+  if (!positions.padding) return {from.queries, has_bias ? AttentionMask<T>(bias) : AttentionMask<T>()};
+  Variable<T> queries = without_padding(mask, from.queries);  // all scores of padding are 0
+  if (has_bias) return {std::move(queries), masked_fill(with_bias(mask, bias).bias(), *positions.padding, 0)};
+  return {std::move(queries), Mask(*mask.allowed() || *positions.padding)};
 }
 
 template <class T>
@@ -171,14 +171,15 @@ Variable<T> DebertaConvolution<T>::operator()(const EncoderCall<T>& call, const 
   const DebertaOptions& own = options_of<DebertaOptions>(config_);
   const ConvOptions along{.padding = ConvPadding::same, .groups = own.conv_groups};
   const Variable<T> near = mT(conv1d(mT(x), weight_, bias_, along));
-  const Variable<T> added = activation(own.conv_act, this->drop(near, config_.hidden_dropout_prob));
-  return without_padding(call, (*norm_)(added, y));
+  const Variable<T> added = activate(own.conv_act, this->drop(near, config_.hidden_dropout_prob));
+  return without_padding(call.mask, (*norm_)(added, y));
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                              \
-  template struct DisentangledSight<T>;                                                                   \
-  template Variable<T> attend(const EncoderCall<T>&, const DisentangledSight<T>&, const Disentangled<T>&, \
-                              AttentionOptions);                                                          \
+#define XGRAD_INSTANTIATE(T)                                                            \
+  template struct DisentangledPositions<T>;                                             \
+  template std::pair<Variable<T>, AttentionMask<T>> disentangled_scores(                \
+      const AttentionMask<T>&, const DisentangledPositions<T>&, const Disentangled<T>&, \
+      const AttentionOptions&);                                                         \
   template class DebertaConvolution<T>;
 
 XGRAD_INSTANTIATE(float)

@@ -14,12 +14,12 @@ struct DebertaOptions : FamilyOptions {
   bool c2p = false, p2c = false;  // scores of contents with positions, and of positions with contents
   std::size_t max_relative_positions = 0;  // 0: max_position_embeddings
   double pooler_dropout = 0;
-  HiddenAct pooler_act = HiddenAct::gelu;
+  Activation pooler_act = Activation::gelu;
   // of the second version
   std::size_t position_buckets = 0;  // of a direction; 0: each distance is one
   bool share_att_key = false, norm_rel_ebd = false;
   std::size_t conv_kernel_size = 0, conv_groups = 1;  // 0: no convolution
-  HiddenAct conv_act = HiddenAct::tanh;
+  Activation conv_act = Activation::tanh;
 
   std::size_t max_distance(const Config& config) const;
   /// Half of the table's rows.
@@ -38,15 +38,15 @@ TransformForm deberta_prediction(const Config& config);
 SequenceForm deberta_sequences(const Config& config);
 TokenForm deberta_tokens(const Config& config);
 
-/// How the layers of one call see positions.
+/// The positions of one call.
 template <class T>
-struct DisentangledSight {
+struct DisentangledPositions : AttentionPositions {
   Variable<T> table;                 ///< of relative positions, undefined without any
   std::size_t first = 0, count = 0;  ///< the rows of the table that the call needs
   Ids rows = {};                     ///< (length, length), among those
   std::optional<Mask> padding = {};  ///< (batch, 1, length, 1), true for padding; absent without any
 
-  DisentangledSight(const EncoderCall<T>& call, const Config& config, Variable<T> table);
+  DisentangledPositions(const EncoderCall<T>& call, const Config& config, Variable<T> table);
 };
 
 /// What a layer projects its input and the rows of the table to; positions may be undefined.
@@ -55,41 +55,47 @@ struct Disentangled {
   Variable<T> queries, keys, values, pos_k, pos_q;
 };
 
-/// Attention with disentangled scores. A query of padding sees all keys alike, as in Hugging Face.
+/// The queries, and the mask of keys with the bias that the positions add to scores.
 template <class T>
-Variable<T> attend(const EncoderCall<T>& call, const DisentangledSight<T>& sight, const Disentangled<T>& from,
-                   AttentionOptions options);
+std::pair<Variable<T>, AttentionMask<T>> disentangled_scores(const AttentionMask<T>& mask,
+                                                             const DisentangledPositions<T>& positions,
+                                                             const Disentangled<T>& from,
+                                                             const AttentionOptions& options);
 
-/// A layer whose Projections(config, From), of parameters below "attention.self", make a Disentangled of its
-/// input and of rows of the table, which are undefined without relative positions.
+/// A block with disentangled scores, whose Projections(config, From), of parameters below "attention.self",
+/// make a Disentangled of its input and of rows of the table, which are undefined without relative positions.
+/// A query of padding attends to all keys alike, as in Hugging Face.
 template <class T, template <class> class Projections>
-class DebertaLayer : public AfterAttention<T> {
+class DebertaBlock : public TransformerBlock<T> {
  public:
-  DebertaLayer(const Config& config, const From& from)
-      : AfterAttention<T>(block_form(config)),
+  DebertaBlock(const Config& config, const From& from)
+      : TransformerBlock<T>(block_options(config)),
         config_(config),
-        projections_(this->child("attention.self", Projections<T>(config, from.below("attention.self")))),
-        layers_(this->layers(from, bert_names)) {}
+        projections_(this->child("attention.self", Projections<T>(config, from.below("attention.self")))) {
+    StoredLayers<T> source(from);
+    this->declare(bert_names, source, false);
+  }
 
-  Variable<T> operator()(const EncoderCall<T>& call, const DisentangledSight<T>& sight,
-                         const Variable<T>& x) const {
-    const auto scope = this->scope();
+ protected:
+  Variable<T> attention(const ForwardContext<T>& context, const Variable<T>& x) const override {
+    const auto& positions = static_cast<const DisentangledPositions<T>&>(*context.positions);
     const DebertaOptions& own = options_of<DebertaOptions>(config_);
-    Variable<T> positions;
-    if (sight.table.defined())
-      positions = narrow(this->drop(sight.table, config_.hidden_dropout_prob), 0, sight.first, sight.count);
+    Variable<T> rows;
+    if (positions.table.defined())
+      rows = narrow(this->drop(positions.table, config_.hidden_dropout_prob), 0, positions.first,
+                    positions.count);
+    const Disentangled<T> from = projections_(x, rows);
     AttentionOptions options = this->attention_options();
     const std::size_t head_dim = config_.hidden_size / config_.num_attention_heads,
                       kinds = 1 + own.c2p + own.p2c;
     options.scale = 1 / std::sqrt(static_cast<double>(head_dim * kinds));
-    const Variable<T> context = attend(call, sight, projections_(x, positions), options);
-    return this->after_attention(layers_, context, x);
+    const auto [queries, mask] = disentangled_scores(context.mask, positions, from, options);
+    return this->attend(context, mask, queries, from.keys, from.values, options);
   }
 
  private:
   Config config_;
   Projections<T> projections_;
-  typename AfterAttention<T>::Layers layers_;
 };
 
 /// norm(y + act(drop(conv1d(x)))) of the input and the output of the first layer, 0 where padding is.
@@ -116,7 +122,7 @@ class DebertaBody : public Body<T> {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
-      layers_.push_back(this->child(name, DebertaLayer<T, Projections>(config, from.below(name))));
+      layers_.push_back(this->child(name, DebertaBlock<T, Projections>(config, from.below(name))));
     }
     if (own().relative_attention) {
       table_ = this->embedding(from, "encoder.rel_embeddings", 2 * own().span(config), config.hidden_size);
@@ -135,12 +141,13 @@ class DebertaBody : public Body<T> {
   Variable<T> operator()(const EncoderCall<T>& call) const override {
     Variable<T> table;
     if (table_) table = norm_ ? (*norm_)(table_->weight()) : table_->weight();
-    const DisentangledSight<T> sight(call, config_, table);
+    ForwardContext<T> context = call.context();
+    context.positions = std::make_shared<const DisentangledPositions<T>>(call, config_, table);
     const Variable<T> embedded = embeddings_(call);
     Variable<T> x = embedded;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       call.keep(x);
-      x = layers_[i](call, sight, x);
+      x = layers_[i](context, x);
       if (i == 0 && convolution_) x = (*convolution_)(call, embedded, x);
     }
     return x;
@@ -161,7 +168,7 @@ class DebertaBody : public Body<T> {
   Config config_;
   std::vector<std::string> names_{"embeddings"};
   TokenEmbeddings<T> embeddings_;
-  std::vector<DebertaLayer<T, Projections>> layers_;
+  std::vector<DebertaBlock<T, Projections>> layers_;
   std::optional<Embedding<T>> table_;  // declared behind the layers, as in files
   std::optional<LayerNorm<T>> norm_;
   std::optional<DebertaConvolution<T>> convolution_;
