@@ -6,6 +6,7 @@
 
 #include <xgrad/models/encoder.hpp>
 #include <xgrad/models/toy_encoder.hpp>
+#include <xgrad/models/transformer_block.hpp>
 
 namespace learn {
 
@@ -15,31 +16,15 @@ struct Parts {
   bool residual = true;   ///< what attention and the feed-forward network give is added to their input
 };
 
-/// A layer of the encoder. x and its result (batch, seq, d_model).
-class PartialLayer : public xgrad::Module<float> {
- public:
-  PartialLayer(const xgrad::EncoderConfig& config, bool residual)
-      : xgrad::Module<float>("PartialLayer"),
-        residual_(residual),
-        self_attn_(child("self_attn", xgrad::MultiHeadAttention<float>(config.d_model, config.heads))),
-        feed_forward_(child("feed_forward", xgrad::FeedForward<float>(config.d_model, config.d_ff))),
-        norm1_(child("norm1", xgrad::LayerNorm<float>(config.d_model))),
-        norm2_(child("norm2", xgrad::LayerNorm<float>(config.d_model))) {}
-
-  xgrad::Variable<float> operator()(const xgrad::Variable<float>& x, const xgrad::Mask& mask) const {
-    const auto scope = this->scope();
-    const xgrad::Variable<float> attended = self_attn_(x, mask);
-    const xgrad::Variable<float> y = residual_ ? norm1_(attended, x) : norm1_(attended);
-    const xgrad::Variable<float> fed = feed_forward_(y);
-    return residual_ ? norm2_(fed, y) : norm2_(fed);
-  }
-
- private:
-  bool residual_;
-  xgrad::MultiHeadAttention<float> self_attn_;
-  xgrad::FeedForward<float> feed_forward_;
-  xgrad::LayerNorm<float> norm1_, norm2_;
-};
+/// The parts of a layer of the encoder, in the order in which a ToyEncoder draws them.
+inline constexpr xgrad::NamedPart layer_names[]{{xgrad::BlockPart::query, "W_Q"},
+                                                {xgrad::BlockPart::key, "W_K"},
+                                                {xgrad::BlockPart::value, "W_V"},
+                                                {xgrad::BlockPart::out, "out_proj"},
+                                                {xgrad::BlockPart::up, "linear1"},
+                                                {xgrad::BlockPart::down, "linear2"},
+                                                {xgrad::BlockPart::attention_norm, "norm1"},
+                                                {xgrad::BlockPart::feed_forward_norm, "norm2"}};
 
 /// A ToyEncoder from which parts can be taken; with all of them it is one, bit for bit, from the same seed.
 class PartialEncoder : public xgrad::Module<float> {
@@ -54,8 +39,17 @@ class PartialEncoder : public xgrad::Module<float> {
     // Drawn in any case, so that the same seed gives the same other weights.
     const xgrad::LearnedPositionalEncoding<float> positions(config.max_len, config.encoder.d_model);
     if (parts.positions) position_embedding_ = child("position_embedding", positions);
+    xgrad::InitialLayers<float> source;
+    const xgrad::TransformerBlockOptions layer{
+        .d_model = config.encoder.d_model,
+        .num_heads = config.encoder.heads,
+        .d_ff = config.encoder.d_ff,
+        .residual = parts.residual ? xgrad::Residual::post_norm : xgrad::Residual::none,
+        .qkv_bias = false,
+        .out_bias = false};
     for (std::size_t i = 0; i < config.encoder.layers; ++i)
-      layers_.push_back(child("layers." + std::to_string(i), PartialLayer(config.encoder, parts.residual)));
+      layers_.push_back(
+          child("layers." + std::to_string(i), xgrad::TransformerBlock<float>(layer, layer_names, source)));
     token_head_ = child("token_head", xgrad::Linear<float>(config.encoder.d_model, config.vocab_size));
   }
 
@@ -64,7 +58,8 @@ class PartialEncoder : public xgrad::Module<float> {
     const auto scope = this->scope();
     xgrad::Variable<float> x = token_embedding_(ids);
     if (position_embedding_) x = (*position_embedding_)(x);
-    for (const PartialLayer& layer : layers_) x = layer(x, xgrad::padding_mask(ids, pad_id_));
+    const xgrad::ForwardContext<float> context{.mask = xgrad::padding_mask(ids, pad_id_)};
+    for (const xgrad::TransformerBlock<float>& layer : layers_) x = layer(context, x);
     return (*token_head_)(x);
   }
 
@@ -72,7 +67,7 @@ class PartialEncoder : public xgrad::Module<float> {
   std::int64_t pad_id_;
   xgrad::Embedding<float> token_embedding_;
   std::optional<xgrad::LearnedPositionalEncoding<float>> position_embedding_;
-  std::vector<PartialLayer> layers_;
+  std::vector<xgrad::TransformerBlock<float>> layers_;
   std::optional<xgrad::Linear<float>> token_head_;
 };
 

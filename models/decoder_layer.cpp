@@ -1,63 +1,47 @@
 #include "decoder_layer.hpp"
 
-#include "../ops/pointwise/dropout.hpp"
-#include "detail/sizes.hpp"
+#include "detail/initial_layers.hpp"
 
 namespace xgrad {
 namespace {
 
-MultiHeadAttentionOptions attention_of(const DecoderConfig& config, bool is_causal) {
-  return {.bias = config.bias,
-          .dropout = config.dropout,
-          .is_causal = is_causal,
-          .initial = InitialWeights::pytorch};
+constexpr NamedPart decoder_names[]{{BlockPart::attention, "self_attn"},
+                                    {BlockPart::query, "W_Q"},
+                                    {BlockPart::key, "W_K"},
+                                    {BlockPart::value, "W_V"},
+                                    {BlockPart::out, "out_proj"},
+                                    {BlockPart::memory_attention, "multihead_attn"},
+                                    {BlockPart::memory_query, "W_Q"},
+                                    {BlockPart::memory_key, "W_K"},
+                                    {BlockPart::memory_value, "W_V"},
+                                    {BlockPart::memory_out, "out_proj"},
+                                    {BlockPart::feed_forward, "feed_forward"},
+                                    {BlockPart::up, "linear1"},
+                                    {BlockPart::down, "linear2"},
+                                    {BlockPart::attention_norm, "norm1"},
+                                    {BlockPart::memory_norm, "norm2"},
+                                    {BlockPart::feed_forward_norm, "norm3"}};
+
+TransformerBlockOptions decoder_options(const DecoderConfig& config) {
+  TransformerBlockOptions options = detail::block_options(config);
+  options.has_memory = true;
+  return options;
 }
 
 }  // namespace
 
 template <class T>
 TransformerDecoderLayer<T>::TransformerDecoderLayer(const DecoderConfig& config)
-    : Module<T>("TransformerDecoderLayer"),
-      norm_first_(config.norm_first),
-      dropout_(detail::checked_probability("TransformerDecoderLayer", "dropout", config.dropout)),
-      self_attn_(this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
-                                                                attention_of(config, config.is_causal)))),
-      multihead_attn_(this->child("multihead_attn", MultiHeadAttention<T>(config.d_model, config.heads,
-                                                                          attention_of(config, false)))),
-      feed_forward_(this->child(
-          "feed_forward", FeedForward<T>(config.d_model, config.d_ff, config.activation, config.dropout))),
-      norm1_(this->child("norm1", LayerNorm<T>(config.d_model, config.eps))),
-      norm2_(this->child("norm2", LayerNorm<T>(config.d_model, config.eps))),
-      norm3_(this->child("norm3", LayerNorm<T>(config.d_model, config.eps))) {}
-
-template <class T>
-template <class Attend, class AttendToMemory>
-Variable<T> TransformerDecoderLayer<T>::forward(const Variable<T>& x, Attend&& attend,
-                                                AttendToMemory&& attend_to_memory) const {
-  const auto scope = this->scope();
-  const auto drop = [this](const Variable<T>& y) {
-    return detail::dropout_if_training(y, dropout_, this->training());
-  };
-  Variable<T> z;
-  if (norm_first_) {
-    const Variable<T> u = x + drop(attend(norm1_(x)));
-    const Variable<T> y = u + drop(attend_to_memory(norm2_(u)));
-    z = y + drop(feed_forward_(norm3_(y)));
-  } else {
-    const Variable<T> u = norm1_(drop(attend(x)), x);
-    const Variable<T> y = norm2_(drop(attend_to_memory(u)), u);
-    z = norm3_(drop(feed_forward_(y)), y);
-  }
-  return z;
+    : TransformerBlock<T>("TransformerDecoderLayer", decoder_options(config)) {
+  detail::InitialAttention<T> source(InitialWeights::pytorch);
+  this->declare(decoder_names, source);
 }
 
 template <class T>
 Variable<T> TransformerDecoderLayer<T>::operator()(const Variable<T>& x, const Variable<T>& memory,
                                                    const AttentionMask<T>& mask,
                                                    const AttentionMask<T>& memory_mask) const {
-  return forward(
-      x, [&](const Variable<T>& input) { return self_attn_(input, mask); },
-      [&](const Variable<T>& input) { return multihead_attn_(input, memory, memory, memory_mask); });
+  return TransformerBlock<T>::operator()({.mask = mask, .memory = memory, .memory_mask = memory_mask}, x);
 }
 
 template <class T>
@@ -65,17 +49,14 @@ DecoderLayerResult<T> TransformerDecoderLayer<T>::with_weights(const Variable<T>
                                                                const Variable<T>& memory,
                                                                const AttentionMask<T>& mask,
                                                                const AttentionMask<T>& memory_mask) const {
-  DecoderLayerResult<T> result;
-  const auto keep = [](AttentionResult<T> attended, Variable<T>& weights) {
-    weights = std::move(attended.weights);
-    return std::move(attended.output);
-  };
-  result.output = forward(
-      x, [&](const Variable<T>& input) { return keep(self_attn_.with_weights(input, mask), result.weights); },
-      [&](const Variable<T>& input) {
-        return keep(multihead_attn_.with_weights(input, memory, memory, memory_mask), result.memory_weights);
-      });
-  return result;
+  std::vector<Variable<T>> weights, memory_weights;
+  Variable<T> output = TransformerBlock<T>::operator()({.mask = mask,
+                                                        .memory = memory,
+                                                        .memory_mask = memory_mask,
+                                                        .attentions = &weights,
+                                                        .memory_attentions = &memory_weights},
+                                                       x);
+  return {std::move(output), std::move(weights.front()), std::move(memory_weights.front())};
 }
 
 template class TransformerDecoderLayer<float>;

@@ -2,9 +2,7 @@
 
 #include <optional>
 
-#include "feed_forward.hpp"
-#include "layer_norm.hpp"
-#include "multi_head_attention.hpp"
+#include "transformer_block.hpp"
 
 namespace xgrad {
 
@@ -42,7 +40,7 @@ struct [[nodiscard]] DecoderLayerResult {
 /// InitialWeights::pytorch says. Throws ValueError for an invalid config.
 /// https://pytorch.org/docs/stable/generated/torch.nn.TransformerDecoderLayer.html
 template <class T>
-class TransformerDecoderLayer : public Module<T> {
+class TransformerDecoderLayer : public TransformerBlock<T> {
  public:
   explicit TransformerDecoderLayer(const DecoderConfig& config);
 
@@ -53,16 +51,6 @@ class TransformerDecoderLayer : public Module<T> {
   DecoderLayerResult<T> with_weights(const Variable<T>& x, const Variable<T>& memory,
                                      const AttentionMask<T>& mask = {},
                                      const AttentionMask<T>& memory_mask = {}) const;
-
- private:
-  template <class Attend, class AttendToMemory>
-  Variable<T> forward(const Variable<T>& x, Attend&& attend, AttendToMemory&& attend_to_memory) const;
-
-  bool norm_first_;
-  double dropout_;
-  MultiHeadAttention<T> self_attn_, multihead_attn_;
-  FeedForward<T> feed_forward_;
-  LayerNorm<T> norm1_, norm2_, norm3_;
 };
 
 }  // namespace xgrad

@@ -1,58 +1,41 @@
 #include "encoder_layer.hpp"
 
-#include "../ops/pointwise/dropout.hpp"
-#include "detail/sizes.hpp"
+#include "detail/initial_layers.hpp"
 
 namespace xgrad {
+namespace {
+
+constexpr NamedPart encoder_names[]{{BlockPart::attention, "self_attn"},
+                                    {BlockPart::query, "W_Q"},
+                                    {BlockPart::key, "W_K"},
+                                    {BlockPart::value, "W_V"},
+                                    {BlockPart::out, "out_proj"},
+                                    {BlockPart::feed_forward, "feed_forward"},
+                                    {BlockPart::up, "linear1"},
+                                    {BlockPart::down, "linear2"},
+                                    {BlockPart::attention_norm, "norm1"},
+                                    {BlockPart::feed_forward_norm, "norm2"}};
+
+}  // namespace
 
 template <class T>
 TransformerEncoderLayer<T>::TransformerEncoderLayer(const EncoderConfig& config)
-    : Module<T>("TransformerEncoderLayer"),
-      norm_first_(config.norm_first),
-      dropout_(detail::checked_probability("TransformerEncoderLayer", "dropout", config.dropout)),
-      self_attn_(this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
-                                                                {.bias = config.bias,
-                                                                 .dropout = config.dropout,
-                                                                 .is_causal = config.is_causal,
-                                                                 .initial = config.initial}))),
-      feed_forward_(this->child(
-          "feed_forward", FeedForward<T>(config.d_model, config.d_ff, config.activation, config.dropout))),
-      norm1_(this->child("norm1", LayerNorm<T>(config.d_model, config.eps))),
-      norm2_(this->child("norm2", LayerNorm<T>(config.d_model, config.eps))) {}
-
-template <class T>
-template <class Attend>
-Variable<T> TransformerEncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
-  const auto scope = this->scope();
-  const auto drop = [this](const Variable<T>& y) {
-    return detail::dropout_if_training(y, dropout_, this->training());
-  };
-  Variable<T> z;
-  if (norm_first_) {
-    const Variable<T> y = x + drop(attend(norm1_(x)));
-    z = y + drop(feed_forward_(norm2_(y)));
-  } else {
-    const Variable<T> y = norm1_(drop(attend(x)), x);
-    z = norm2_(drop(feed_forward_(y)), y);
-  }
-  return z;
+    : TransformerBlock<T>("TransformerEncoderLayer", detail::block_options(config)) {
+  detail::InitialAttention<T> source(config.initial);
+  this->declare(encoder_names, source);
 }
 
 template <class T>
 Variable<T> TransformerEncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
-  return forward(x, [&](const Variable<T>& input) { return self_attn_(input, mask); });
+  return TransformerBlock<T>::operator()({.mask = mask}, x);
 }
 
 template <class T>
 AttentionResult<T> TransformerEncoderLayer<T>::with_weights(const Variable<T>& x,
                                                             const AttentionMask<T>& mask) const {
-  Variable<T> weights;
-  Variable<T> output = forward(x, [&](const Variable<T>& input) {
-    AttentionResult<T> result = self_attn_.with_weights(input, mask);
-    weights = std::move(result.weights);
-    return std::move(result.output);
-  });
-  return {std::move(output), std::move(weights)};
+  std::vector<Variable<T>> weights;
+  Variable<T> output = TransformerBlock<T>::operator()({.mask = mask, .attentions = &weights}, x);
+  return {std::move(output), std::move(weights.front())};
 }
 
 template class TransformerEncoderLayer<float>;

@@ -2,9 +2,8 @@
 
 #include <optional>
 
-#include "feed_forward.hpp"
-#include "layer_norm.hpp"
 #include "multi_head_attention.hpp"
+#include "transformer_block.hpp"
 
 namespace xgrad {
 
@@ -31,7 +30,7 @@ struct EncoderConfig {
 /// x and z (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for an
 /// invalid config. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
 template <class T>
-class TransformerEncoderLayer : public Module<T> {
+class TransformerEncoderLayer : public TransformerBlock<T> {
  public:
   explicit TransformerEncoderLayer(const EncoderConfig& config);
 
@@ -39,16 +38,6 @@ class TransformerEncoderLayer : public Module<T> {
 
   /// Forward that also returns the attention weights (batch, heads, seq, seq).
   AttentionResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
-
- private:
-  template <class Attend>
-  Variable<T> forward(const Variable<T>& x, Attend&& attend) const;
-
-  bool norm_first_;
-  double dropout_;
-  MultiHeadAttention<T> self_attn_;
-  FeedForward<T> feed_forward_;
-  LayerNorm<T> norm1_, norm2_;
 };
 
 }  // namespace xgrad

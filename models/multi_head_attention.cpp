@@ -41,14 +41,6 @@ detail::AttentionProjections<T> pytorch_projections(std::size_t size, bool bias)
 }
 
 template <class T>
-detail::AttentionProjections<T> initial_projections(std::size_t size,
-                                                    const MultiHeadAttentionOptions& options) {
-  if (options.initial == InitialWeights::pytorch) return pytorch_projections<T>(size, options.bias);
-  Linear<T> q(size, size, options.bias), k(size, size, options.bias), v(size, size, options.bias);
-  return {std::move(q), std::move(k), std::move(v), Linear<T>(size, size, options.bias)};
-}
-
-template <class T>
 Projection<T> projection(const Linear<T>& linear) {
   return {linear.weight(), linear.bias()};
 }
@@ -56,10 +48,19 @@ Projection<T> projection(const Linear<T>& linear) {
 }  // namespace
 
 template <class T>
+detail::AttentionProjections<T> detail::attention_projections(std::size_t size, bool bias,
+                                                              InitialWeights initial) {
+  if (initial == InitialWeights::pytorch) return pytorch_projections<T>(size, bias);
+  Linear<T> q(size, size, bias), k(size, size, bias), v(size, size, bias);
+  return {std::move(q), std::move(k), std::move(v), Linear<T>(size, size, bias)};
+}
+
+template <class T>
 MultiHeadAttention<T>::MultiHeadAttention(std::size_t d_model, std::size_t heads,
                                           MultiHeadAttentionOptions options)
-    : MultiHeadAttention((check_heads(d_model, heads), initial_projections<T>(d_model, options)), heads,
-                         options) {}
+    : MultiHeadAttention((check_heads(d_model, heads),
+                          detail::attention_projections<T>(d_model, options.bias, options.initial)),
+                         heads, options) {}
 
 template <class T>
 MultiHeadAttention<T>::MultiHeadAttention(detail::AttentionProjections<T> projections, std::size_t heads,
@@ -114,5 +115,8 @@ AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& q, con
 
 template class MultiHeadAttention<float>;
 template class MultiHeadAttention<double>;
+template detail::AttentionProjections<float> detail::attention_projections(std::size_t, bool, InitialWeights);
+template detail::AttentionProjections<double> detail::attention_projections(std::size_t, bool,
+                                                                            InitialWeights);
 
 }  // namespace xgrad

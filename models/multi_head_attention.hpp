@@ -6,15 +6,6 @@
 
 namespace xgrad {
 
-namespace detail {
-
-template <class T>
-struct AttentionProjections {
-  Linear<T> q, k, v, out;
-};
-
-}  // namespace detail
-
 /// How the weights of attention, and of stacks of its layers, are initialized.
 enum class InitialWeights {
   linear,  ///< each projection as a Linear, each layer of a stack with numbers of its own
@@ -22,6 +13,19 @@ enum class InitialWeights {
   /// (Glorot and Bengio 2010), out_proj as a Linear, all biases 0; all layers of a stack as its first.
   pytorch,
 };
+
+namespace detail {
+
+template <class T>
+struct AttentionProjections {
+  Linear<T> q, k, v, out;
+};
+
+/// Newly initialized, (size, size) each.
+template <class T>
+AttentionProjections<T> attention_projections(std::size_t size, bool bias, InitialWeights initial);
+
+}  // namespace detail
 
 struct MultiHeadAttentionOptions {
   detail::ByName by_name = {};

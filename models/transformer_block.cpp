@@ -65,7 +65,7 @@ Variable<T> EitherNorm<T>::operator()(const Variable<T>& x, const Variable<T>& r
 }
 
 template <class T>
-TransformerBlock<T>::TransformerBlock(const TransformerBlockOptions& options)
+TransformerBlock<T>::TransformerBlock(const char* type, const TransformerBlockOptions& options)
     : Module<T>(type), options_(options) {
   check(options);
 }
@@ -73,13 +73,20 @@ TransformerBlock<T>::TransformerBlock(const TransformerBlockOptions& options)
 template <class T>
 TransformerBlock<T>::TransformerBlock(const TransformerBlockOptions& options, BlockNames names,
                                       LayerSource<T>& source)
-    : TransformerBlock(options) {
-  declare(names, source, true);
+    : TransformerBlock("TransformerBlock", options) {
+  declare(names, source);
 }
 
 template <class T>
 bool TransformerBlock<T>::needs(BlockPart part, bool has_projections) const {
+  const bool has_output_norms = normalizes_output(options_.residual);
   switch (part) {
+    case BlockPart::attention:
+    case BlockPart::out:
+    case BlockPart::feed_forward:
+    case BlockPart::up:
+    case BlockPart::down:
+      return true;
     case BlockPart::query:
     case BlockPart::key:
     case BlockPart::value:
@@ -92,93 +99,139 @@ bool TransformerBlock<T>::needs(BlockPart part, bool has_projections) const {
       return options_.position_bias_rows > 0;
     case BlockPart::attention_norm:
       return options_.attention_norm && options_.residual != Residual::output_norm;
-    case BlockPart::feed_forward_norm:
-      return options_.residual != Residual::output_norm;
     case BlockPart::attention_output_norm:
     case BlockPart::feed_forward_output_norm:
-      return normalizes_output(options_.residual);
+      return has_output_norms;
+    case BlockPart::memory_attention:
+    case BlockPart::memory_query:
+    case BlockPart::memory_key:
+    case BlockPart::memory_value:
+    case BlockPart::memory_out:
+      return options_.has_memory;
+    case BlockPart::memory_norm:
+      return options_.has_memory && options_.residual != Residual::output_norm;
+    case BlockPart::memory_output_norm:
+      return options_.has_memory && has_output_norms;
     case BlockPart::gate:
     case BlockPart::gate_up:
       return options_.is_gated;
-    case BlockPart::out:
-    case BlockPart::up:
-    case BlockPart::down:
+    case BlockPart::feed_forward_norm:
       break;
   }
-  return true;
+  return options_.residual != Residual::output_norm;
 }
 
 template <class T>
 void TransformerBlock<T>::declare(BlockNames names, LayerSource<T>& source, bool has_projections) {
-  for (const auto& [part, name] : names)
-    if (needs(part, has_projections)) declare(part, name, source);
-  const bool complete = out_ && down_ && (up_ || gate_up_) && (!options_.is_gated || gate_ || gate_up_) &&
-                        (!has_projections || query_key_value_ || (query_ && key_ && value_));
-  if (!complete) detail::fail<ValueError>(type, ": each part of the block must have a name");
+  std::vector<BlockPart> named;
+  for (const NamedPart& one : names) {
+    if (!needs(one.part, has_projections)) continue;
+    declare(one, source);
+    named.push_back(one.part);
+  }
+  const auto has = [&](std::initializer_list<BlockPart> parts) {
+    return std::ranges::all_of(parts, [&](BlockPart part) {
+      return !needs(part, has_projections) || std::ranges::find(named, part) != named.end();
+    });
+  };
+  using enum BlockPart;
+  const bool is_complete =
+      (has({query, key, value}) || has({query_key_value})) &&
+      (has({gate, up}) || (options_.is_gated && has({gate_up}))) &&
+      has({out, down, query_norm, key_norm, position_bias, attention_norm, attention_output_norm,
+           memory_query, memory_key, memory_value, memory_out, memory_norm, memory_output_norm,
+           feed_forward_norm, feed_forward_output_norm});
+  if (!is_complete) detail::fail<ValueError>(type, ": each part that the options ask for must have a name");
 }
 
 template <class T>
-EitherNorm<T> TransformerBlock<T>::norm(const std::string& name, std::size_t size, LayerSource<T>& source) {
-  if (options_.norm == NormKind::rms) return this->child(name, source.rms_norm(name, size, options_.eps));
-  return this->child(name, source.layer_norm(name, size, options_.eps, options_.norm_bias));
-}
-
-template <class T>
-void TransformerBlock<T>::declare(BlockPart part, const std::string& name, LayerSource<T>& source) {
+void TransformerBlock<T>::declare(const NamedPart& named, LayerSource<T>& source) {
   const TransformerBlockOptions& o = options_;
-  const auto linear = [&](std::size_t in, std::size_t out, bool bias) {
-    return this->child(name, source.linear(name, in, out, bias));
+  const BlockPart part = named.part;
+  const std::string name = named.name;
+  const bool is_of_memory = part >= BlockPart::memory_attention && part <= BlockPart::memory_output_norm;
+  Attention& attention = is_of_memory ? memory_attention_ : attention_;
+  FeedForward& network = feed_forward_;
+  // In the module that holds the part, if there is one; make() gets the name in the block.
+  const auto declared = [&](const auto& holder, const auto& make) {
+    if (!holder.group) return this->child(name, make(name));
+    return Group(*holder.group).child(name, make(detail::join({holder.name, ".", name})));
+  };
+  const auto linear = [&](const auto& holder, std::size_t in, std::size_t out, bool bias) {
+    return declared(holder, [&](const std::string& full) { return source.linear(full, in, out, bias); });
+  };
+  const auto norm = [&]() -> EitherNorm<T> {
+    if (o.norm == NormKind::rms) return this->child(name, source.rms_norm(name, o.d_model, o.eps));
+    return this->child(name, source.layer_norm(name, o.d_model, o.eps, o.norm_bias));
+  };
+  const auto query_key_norm = [&](std::size_t all) {
+    return declared(attention, [&](const std::string& full) {
+      return source.rms_norm(full, o.query_key_norm == QueryKeyNorm::head ? head_dim() : all, o.eps);
+    });
   };
   switch (part) {
+    case BlockPart::attention:
+    case BlockPart::memory_attention:
+      attention.group = this->child(name, Group("MultiHeadAttention"));
+      attention.name = name;
+      break;
     case BlockPart::query:
-      query_ = linear(o.d_model, width(), o.qkv_bias);
+    case BlockPart::memory_query:
+      attention.query = linear(attention, o.d_model, width(), o.qkv_bias);
       break;
     case BlockPart::key:
-      key_ = linear(o.d_model, kv_width(), o.qkv_bias);
+    case BlockPart::memory_key:
+      attention.key = linear(attention, o.d_model, kv_width(), o.qkv_bias);
       break;
     case BlockPart::value:
-      value_ = linear(o.d_model, kv_width(), o.qkv_bias);
+    case BlockPart::memory_value:
+      attention.value = linear(attention, o.d_model, kv_width(), o.qkv_bias);
       break;
     case BlockPart::query_key_value:
-      query_key_value_ = linear(o.d_model, width() + 2 * kv_width(), o.qkv_bias);
+      attention.query_key_value = linear(attention, o.d_model, width() + 2 * kv_width(), o.qkv_bias);
       break;
     case BlockPart::out:
-      out_ = linear(width(), o.d_model, o.out_bias);
+    case BlockPart::memory_out:
+      attention.out = linear(attention, width(), o.d_model, o.out_bias);
       break;
     case BlockPart::query_norm:
-    case BlockPart::key_norm: {
-      const bool is_query = part == BlockPart::query_norm;
-      const std::size_t all = is_query ? width() : kv_width();
-      (is_query ? query_norm_ : key_norm_) = this->child(
-          name, source.rms_norm(name, o.query_key_norm == QueryKeyNorm::head ? head_dim() : all, o.eps));
+      attention.query_norm = query_key_norm(width());
       break;
-    }
+    case BlockPart::key_norm:
+      attention.key_norm = query_key_norm(kv_width());
+      break;
     case BlockPart::position_bias:
       position_bias_ = this->child(name, source.embedding(name, o.position_bias_rows, o.num_heads));
       break;
     case BlockPart::attention_norm:
-      attention_norms_.input = norm(name, o.d_model, source);
+    case BlockPart::memory_norm:
+      attention.norms.input = norm();
       break;
     case BlockPart::attention_output_norm:
-      attention_norms_.output = norm(name, o.d_model, source);
+    case BlockPart::memory_output_norm:
+      attention.norms.output = norm();
+      break;
+    case BlockPart::feed_forward:
+      network.group = this->child(name, Group("FeedForward"));
+      network.name = name;
       break;
     case BlockPart::gate:
-      gate_ = linear(o.d_model, o.d_ff, o.up_bias);
+      network.gate = linear(network, o.d_model, o.d_ff, o.up_bias);
       break;
     case BlockPart::up:
-      up_ = linear(o.d_model, o.d_ff, o.up_bias);
+      network.up = linear(network, o.d_model, o.d_ff, o.up_bias);
       break;
     case BlockPart::gate_up:
-      gate_up_ = linear(o.d_model, 2 * o.d_ff, o.up_bias);
+      network.gate_up = linear(network, o.d_model, 2 * o.d_ff, o.up_bias);
       break;
     case BlockPart::down:
-      down_ = linear(o.d_ff, o.d_model, o.down_bias);
+      network.down = linear(network, o.d_ff, o.d_model, o.down_bias);
       break;
     case BlockPart::feed_forward_norm:
-      feed_forward_norms_.input = norm(name, o.d_model, source);
+      network.norms.input = norm();
       break;
     case BlockPart::feed_forward_output_norm:
-      feed_forward_norms_.output = norm(name, o.d_model, source);
+      network.norms.output = norm();
       break;
   }
 }
@@ -202,13 +255,12 @@ Variable<T> TransformerBlock<T>::drop(const Variable<T>& x, double probability) 
 }
 
 template <class T>
-Variable<T> TransformerBlock<T>::attend(const ForwardContext<T>& context, const AttentionMask<T>& mask,
+Variable<T> TransformerBlock<T>::attend(std::vector<Variable<T>>* weights, const AttentionMask<T>& mask,
                                         const Variable<T>& queries, const Variable<T>& keys,
                                         const Variable<T>& values, const AttentionOptions& options) {
-  if (context.attentions == nullptr)
-    return scaled_dot_product_attention(queries, keys, values, mask, options);
+  if (weights == nullptr) return scaled_dot_product_attention(queries, keys, values, mask, options);
   AttentionResult<T> result = attention_with_weights(queries, keys, values, mask, options);
-  context.attentions->push_back(std::move(result.weights));
+  weights->push_back(std::move(result.weights));
   return std::move(result.output);
 }
 
@@ -243,60 +295,74 @@ Variable<T> TransformerBlock<T>::attend_with_caches(const ForwardContext<T>& con
 template <class T>
 Variable<T> TransformerBlock<T>::attention(const ForwardContext<T>& context, const Variable<T>& x) const {
   const AttentionOptions options = attention_options();
-  const bool fused = query_ && !options_.rotary && !query_norm_ && !query_->bfloat16_weight() &&
-                     context.caches.empty() && context.attentions == nullptr;
-  if (fused) {
-    const Projection<T> q = projection(*query_), k = projection(*key_), v = projection(*value_);
+  const Attention& a = attention_;
+  const bool is_fused = a.query && !options_.rotary && !a.query_norm && !a.query->bfloat16_weight() &&
+                        context.caches.empty() && context.attentions == nullptr;
+  if (is_fused) {
+    const Projection<T> query = projection(*a.query), key = projection(*a.key), value = projection(*a.value);
     if (!context.packed_lengths.empty())
-      return detail::packed_self_attention(x, q, k, v, context.packed_lengths, options);
-    return self_attention(x, q, k, v, context.mask, options);
+      return detail::packed_self_attention(x, query, key, value, context.packed_lengths, options);
+    return self_attention(x, query, key, value, context.mask, options);
   }
   Variable<T> queries, keys, values;
-  if (query_key_value_) {
-    const Variable<T> all = (*query_key_value_)(x);
+  if (a.query_key_value) {
+    const Variable<T> all = (*a.query_key_value)(x);
     queries = narrow(all, -1, 0, width());
     keys = narrow(all, -1, width(), kv_width());
     values = narrow(all, -1, width() + kv_width(), kv_width());
   } else {
-    queries = (*query_)(x), keys = (*key_)(x), values = (*value_)(x);
+    queries = (*a.query)(x), keys = (*a.key)(x), values = (*a.value)(x);
   }
-  if (query_norm_) {
-    queries = head_norm(*query_norm_, queries);
-    keys = head_norm(*key_norm_, keys);
+  if (a.query_norm) {
+    queries = head_norm(*a.query_norm, queries);
+    keys = head_norm(*a.key_norm, keys);
   }
   if (options_.rotary) {
     const auto& [cos, sin] = context.rotary.at(*options_.rotary);
     queries = rotary(queries, cos, sin, {.num_heads = options_.num_heads});
-    keys = rotary(keys, cos, sin,
-                  {.num_heads = options_.num_kv_heads > 0 ? options_.num_kv_heads : options_.num_heads});
+    keys = rotary(keys, cos, sin, {.num_heads = num_kv_heads()});
   }
   if (!context.caches.empty()) return attend_with_caches(context, queries, keys, values, options);
-  return attend(context, context.mask, queries, keys, values, options);
+  return attend(context.attentions, context.mask, queries, keys, values, options);
+}
+
+template <class T>
+Variable<T> TransformerBlock<T>::attend_to_memory(const ForwardContext<T>& context,
+                                                  const Variable<T>& x) const {
+  AttentionOptions options = attention_options();
+  options.is_causal = false;
+  options.window_left = options.window_right = std::nullopt;
+  const Attention& a = memory_attention_;
+  const Variable<T> queries = (*a.query)(x), keys = (*a.key)(context.memory);
+  return attend(context.memory_attentions, context.memory_mask, queries, keys, (*a.value)(context.memory),
+                options);
 }
 
 template <class T>
 Variable<T> TransformerBlock<T>::feed_forward(const Variable<T>& x) const {
+  const FeedForward& network = feed_forward_;
   Variable<T> inner;
-  if (gate_up_) {
-    const Variable<T> both = (*gate_up_)(x);
+  if (network.gate_up) {
+    const Variable<T> both = (*network.gate_up)(x);
     inner = activate_gated(options_.activation, narrow(both, -1, 0, options_.d_ff),
                            narrow(both, -1, options_.d_ff, options_.d_ff));
-  } else if (gate_) {
-    inner = activate_gated(options_.activation, (*gate_)(x), (*up_)(x));
-  } else if (options_.activation == Activation::relu && up_->weight().defined()) {
-    inner = linear_relu(x, up_->weight(), up_->bias());
+  } else if (network.gate) {
+    inner = activate_gated(options_.activation, (*network.gate)(x), (*network.up)(x));
+  } else if (options_.activation == Activation::relu && network.up->weight().defined()) {
+    inner = linear_relu(x, network.up->weight(), network.up->bias());
   } else {
-    inner = activate(options_.activation, (*up_)(x));
+    inner = activate(options_.activation, (*network.up)(x));
   }
-  return (*down_)(drop(inner, options_.inner_dropout));
+  return (*network.down)(drop(inner, options_.inner_dropout));
 }
 
 template <class T>
 template <class F>
 Variable<T> TransformerBlock<T>::residual(const Norms& norms, const Variable<T>& x, const F& f,
                                           double dropout) const {
-  if (options_.residual == Residual::post_norm) {
+  if (options_.residual == Residual::none || options_.residual == Residual::post_norm) {
     const Variable<T> y = drop(f(x), dropout);
+    if (options_.residual == Residual::none) return norms.input ? (*norms.input)(y) : y;
     return norms.input ? (*norms.input)(y, x) : x + y;
   }
   const bool normalizes = normalizes_input(options_.residual) && norms.input;
@@ -307,9 +373,12 @@ Variable<T> TransformerBlock<T>::residual(const Norms& norms, const Variable<T>&
 template <class T>
 Variable<T> TransformerBlock<T>::operator()(const ForwardContext<T>& context, const Variable<T>& x) const {
   const auto scope = this->scope();
+  const Attention& a = attention_;
+  const FeedForward& network = feed_forward_;
   if constexpr (std::is_same_v<T, float>) {
-    const bool is_int8 = out_->int8_weight() && up_ && up_->int8_weight() && down_->int8_weight() && !gate_ &&
-                         options_.residual == Residual::post_norm && attention_norms_.input->layer() &&
+    const bool is_int8 = a.out->int8_weight() && network.up && network.up->int8_weight() &&
+                         network.down->int8_weight() && !network.gate && !options_.has_memory &&
+                         options_.residual == Residual::post_norm && a.norms.input->layer() &&
                          options_.activation == Activation::gelu && !this->training();
     if (is_int8) {
       const auto linear = [](const Linear<T>& layer) -> detail::Int8LinearLayer {
@@ -319,15 +388,33 @@ Variable<T> TransformerBlock<T>::operator()(const ForwardContext<T>& context, co
         return {either.layer()->weight(), either.layer()->bias(), either.layer()->eps()};
       };
       return detail::int8_after_attention(attention(context, x), x,
-                                          {linear(*out_), norm(*attention_norms_.input), linear(*up_),
-                                           linear(*down_), norm(*feed_forward_norms_.input)});
+                                          {linear(*a.out), norm(*a.norms.input), linear(*network.up),
+                                           linear(*network.down), norm(*network.norms.input)});
     }
   }
-  const Variable<T> y = residual(
-      attention_norms_, x, [&](const Variable<T>& input) { return (*out_)(attention(context, input)); },
+  const auto within = [](const std::optional<Group>& group, const auto& compute) {
+    if (!group) return compute();
+    const auto of_group = group->scope();
+    return compute();
+  };
+  Variable<T> y = residual(
+      a.norms, x,
+      [&](const Variable<T>& input) {
+        return within(a.group, [&] { return (*a.out)(attention(context, input)); });
+      },
       options_.attention_output_dropout);
+  if (options_.has_memory) {
+    const Attention& of_memory = memory_attention_;
+    y = residual(
+        of_memory.norms, y,
+        [&](const Variable<T>& input) {
+          return within(of_memory.group, [&] { return (*of_memory.out)(attend_to_memory(context, input)); });
+        },
+        options_.attention_output_dropout);
+  }
   return residual(
-      feed_forward_norms_, y, [&](const Variable<T>& input) { return feed_forward(input); },
+      network.norms, y,
+      [&](const Variable<T>& input) { return within(network.group, [&] { return feed_forward(input); }); },
       options_.output_dropout);
 }
 

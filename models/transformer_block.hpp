@@ -19,6 +19,7 @@ namespace xgrad {
 
 /// Where a block has its norms, for f(x), attention or the feed-forward network.
 enum class Residual {
+  none,         ///< norm(f(x)), to see what the connection is for
   post_norm,    ///< norm(x + f(x)) (Vaswani et al. 2017, arXiv:1706.03762): BERT
   pre_norm,     ///< x + f(norm(x)) (Xiong et al. 2020, arXiv:2002.04745): GPT-2, Llama
   output_norm,  ///< x + norm(f(x)): OLMo 2
@@ -32,6 +33,7 @@ enum class QueryKeyNorm { none, head, all };
 
 /// What a block is made of, for the names of its parameters.
 enum class BlockPart {
+  attention,  ///< a module that has the parts of attention, the names of which come after it
   query,
   key,
   value,
@@ -42,6 +44,15 @@ enum class BlockPart {
   position_bias,  ///< a table of biases of scores by distance, (rows, heads)
   attention_norm,
   attention_output_norm,
+  // of the attention to ForwardContext::memory
+  memory_attention,
+  memory_query,
+  memory_key,
+  memory_value,
+  memory_out,
+  memory_norm,
+  memory_output_norm,
+  feed_forward,  ///< a module that has the parts of the feed-forward network
   gate,
   up,
   gate_up,  ///< both in one matrix
@@ -83,6 +94,7 @@ struct TransformerBlockOptions {
   std::optional<double> softcap = {};      ///< of scores
   std::optional<std::size_t> window = {};  ///< keys to both sides, or before the query if causal
   bool is_causal = false;
+  bool has_memory = false;                 ///< a second attention, to ForwardContext::memory
   std::optional<std::size_t> rotary = {};  ///< index of the table in ForwardContext::rotary; none if absent
   std::size_t position_bias_rows = 0;      ///< 0: no table
 
@@ -145,7 +157,8 @@ class EitherNorm {
   std::variant<LayerNorm<T>, RMSNorm<T>> norm_;
 };
 
-/// Attention and a feed-forward network, each with a residual connection:
+/// Attention and a feed-forward network, each with a residual connection, and between the two an attention to
+/// the memory, if there is one:
 ///
 ///   attention(x) = out(scaled_dot_product_attention(rotary(norm(query(x))), rotary(norm(key(x))), value(x)))
 ///   feed_forward(x) = down(activation(up(x))), or down(activation(gate(x)) up(x))
@@ -167,15 +180,16 @@ class TransformerBlock : public Module<T> {
   Variable<T> position_bias() const { return position_bias_ ? position_bias_->weight() : Variable<T>(); }
 
  protected:
-  /// For a block whose attention() has layers of its own, which it declares before it calls declare().
-  explicit TransformerBlock(const TransformerBlockOptions& options);
-  void declare(BlockNames names, LayerSource<T>& source, bool has_projections);
+  /// For a block of another type, or whose attention() has layers of its own, which it declares before it
+  /// calls declare().
+  TransformerBlock(const char* type, const TransformerBlockOptions& options);
+  void declare(BlockNames names, LayerSource<T>& source, bool has_projections = true);
 
   /// The heads' results (batch, length, num_heads head_dim), before `out`.
   virtual Variable<T> attention(const ForwardContext<T>& context, const Variable<T>& x) const;
 
-  /// Attention of queries to keys by heads; keeps the weights where the context wants them.
-  static Variable<T> attend(const ForwardContext<T>& context, const AttentionMask<T>& mask,
+  /// Attention of queries to keys by heads; keeps the weights where they are wanted.
+  static Variable<T> attend(std::vector<Variable<T>>* weights, const AttentionMask<T>& mask,
                             const Variable<T>& queries, const Variable<T>& keys, const Variable<T>& values,
                             const AttentionOptions& options);
 
@@ -184,34 +198,53 @@ class TransformerBlock : public Module<T> {
   Variable<T> drop(const Variable<T>& x, double probability) const;
 
  private:
+  /// A module that holds parts of the block.
+  class Group : public Module<T> {
+   public:
+    explicit Group(const char* type) : Module<T>(type) {}
+    using Module<T>::child, Module<T>::scope;
+  };
   struct Norms {
     std::optional<EitherNorm<T>> input, output;
   };
+  struct Attention {
+    std::optional<Group> group = {};
+    std::string name = {};  // of the group
+    std::optional<Linear<T>> query = {}, key = {}, value = {}, query_key_value = {}, out = {};
+    std::optional<RMSNorm<T>> query_norm = {}, key_norm = {};
+    Norms norms = {};
+  };
+  struct FeedForward {
+    std::optional<Group> group = {};
+    std::string name = {};  // of the group
+    std::optional<Linear<T>> gate = {}, up = {}, gate_up = {}, down = {};
+    Norms norms = {};
+  };
 
   std::size_t width() const { return options_.num_heads * head_dim(); }
-  std::size_t kv_width() const {
-    return (options_.num_kv_heads > 0 ? options_.num_kv_heads : options_.num_heads) * head_dim();
+  std::size_t num_kv_heads() const {
+    return options_.num_kv_heads > 0 ? options_.num_kv_heads : options_.num_heads;
   }
+  std::size_t kv_width() const { return num_kv_heads() * head_dim(); }
   std::size_t head_dim() const {
     return options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.num_heads;
   }
   bool needs(BlockPart part, bool has_projections) const;
-  void declare(BlockPart part, const std::string& name, LayerSource<T>& source);
-  EitherNorm<T> norm(const std::string& name, std::size_t size, LayerSource<T>& source);
+  void declare(const NamedPart& named, LayerSource<T>& source);
 
   Variable<T> head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const;
   Variable<T> attend_with_caches(const ForwardContext<T>& context, const Variable<T>& queries,
                                  const Variable<T>& keys, const Variable<T>& values,
                                  const AttentionOptions& options) const;
+  Variable<T> attend_to_memory(const ForwardContext<T>& context, const Variable<T>& x) const;
   Variable<T> feed_forward(const Variable<T>& x) const;
   template <class F>
   Variable<T> residual(const Norms& norms, const Variable<T>& x, const F& f, double dropout) const;
 
   TransformerBlockOptions options_;
-  std::optional<Linear<T>> query_, key_, value_, query_key_value_, out_, gate_, up_, gate_up_, down_;
-  std::optional<RMSNorm<T>> query_norm_, key_norm_;
+  Attention attention_, memory_attention_;
   std::optional<Embedding<T>> position_bias_;
-  Norms attention_norms_, feed_forward_norms_;
+  FeedForward feed_forward_;
 };
 
 }  // namespace xgrad

@@ -84,7 +84,7 @@ class EuroBertBody : public Body<T> {
  private:
   Embedding<T> words_;
   std::vector<TransformerBlock<T>> layers_;
-  std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
+  std::optional<RMSNorm<T>> norm_;  // declared after the layers, as in files
   std::optional<RotaryPositions<T>> rotary_;
 };
 

@@ -108,7 +108,7 @@ class ModernBertBody : public Body<T> {
   LayerNorm<T> norm_;
   RotaryPositions<T> global_, local_;
   std::vector<TransformerBlock<T>> layers_;
-  std::optional<LayerNorm<T>> final_norm_;  // declared behind the layers, as in files
+  std::optional<LayerNorm<T>> final_norm_;  // declared after the layers, as in files
 };
 
 /// Both spellings of which layers slide: a list, or one of every few that does not.

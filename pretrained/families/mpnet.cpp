@@ -57,7 +57,7 @@ class MPNetBody : public Body<T> {
  private:
   TokenEmbeddings<T> embeddings_;
   std::vector<TransformerBlock<T>> layers_;
-  std::optional<Embedding<T>> bias_;  // declared behind the layers, as in files
+  std::optional<Embedding<T>> bias_;  // declared after the layers, as in files
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ class T5Body : public Body<T> {
   Config config_;
   Embedding<T> words_;
   std::vector<TransformerBlock<T>> layers_;
-  std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
+  std::optional<RMSNorm<T>> norm_;  // declared after the layers, as in files
 };
 
 /// "relu", or "gated-gelu", whose gelu is that of tanh.

@@ -63,6 +63,8 @@ class Reference {
   Variable<double> residual(const Variable<double>& x, const char* first, const char* second,
                             const F& f) const {
     switch (options_.residual) {
+      case Residual::none:
+        return norm(first, f(x));
       case Residual::post_norm:
         return norm(first, x + f(x));
       case Residual::pre_norm:
@@ -152,8 +154,8 @@ const TransformerBlockOptions plain{.d_model = 8, .num_heads = 2, .d_ff = 6};
 /// Each option by itself, and many together.
 std::vector<TransformerBlockOptions> all_options() {
   std::vector<TransformerBlockOptions> all;
-  for (const Residual residual :
-       {Residual::post_norm, Residual::pre_norm, Residual::output_norm, Residual::both_norms}) {
+  for (const Residual residual : {Residual::none, Residual::post_norm, Residual::pre_norm,
+                                  Residual::output_norm, Residual::both_norms}) {
     for (const NormKind norm : {NormKind::layer, NormKind::rms}) {
       all.push_back(plain);
       all.back().residual = residual;

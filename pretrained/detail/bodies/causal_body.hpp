@@ -53,7 +53,7 @@ class CausalBody : public Assembled<T> {
   Embedding<T> words_;
   std::optional<Embedding<T>> positions_;
   std::vector<TransformerBlock<T>> layers_;
-  std::optional<EitherNorm<T>> last_norm_;  // declared behind the layers, as in files
+  std::optional<EitherNorm<T>> last_norm_;  // declared after the layers, as in files
   std::optional<RotaryPositions<T>> rotary_;
 };
 

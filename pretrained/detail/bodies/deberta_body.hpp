@@ -69,7 +69,7 @@ template <class T, template <class> class Projections>
 class DebertaBlock : public TransformerBlock<T> {
  public:
   DebertaBlock(const Config& config, const From& from)
-      : TransformerBlock<T>(block_options(config)),
+      : TransformerBlock<T>("TransformerBlock", block_options(config)),
         config_(config),
         projections_(this->child("attention.self", Projections<T>(config, from.below("attention.self")))) {
     StoredLayers<T> source(from);
@@ -90,7 +90,7 @@ class DebertaBlock : public TransformerBlock<T> {
                       kinds = 1 + own.c2p + own.p2c;
     options.scale = 1 / std::sqrt(static_cast<double>(head_dim * kinds));
     const auto [queries, mask] = disentangled_scores(context.mask, positions, from, options);
-    return this->attend(context, mask, queries, from.keys, from.values, options);
+    return this->attend(context.attentions, mask, queries, from.keys, from.values, options);
   }
 
  private:
@@ -169,7 +169,7 @@ class DebertaBody : public Body<T> {
   std::vector<std::string> names_{"embeddings"};
   TokenEmbeddings<T> embeddings_;
   std::vector<DebertaBlock<T, Projections>> layers_;
-  std::optional<Embedding<T>> table_;  // declared behind the layers, as in files
+  std::optional<Embedding<T>> table_;  // declared after the layers, as in files
   std::optional<LayerNorm<T>> norm_;
   std::optional<DebertaConvolution<T>> convolution_;
 };
