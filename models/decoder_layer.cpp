@@ -5,6 +5,8 @@
 namespace xgrad {
 namespace {
 
+constexpr const char* decoder_layer = "TransformerDecoderLayer";
+
 constexpr NamedPart decoder_names[]{{BlockPart::attention, "self_attn"},
                                     {BlockPart::query, "W_Q"},
                                     {BlockPart::key, "W_K"},
@@ -23,7 +25,7 @@ constexpr NamedPart decoder_names[]{{BlockPart::attention, "self_attn"},
                                     {BlockPart::feed_forward_norm, "norm3"}};
 
 TransformerBlockOptions decoder_options(const DecoderConfig& config) {
-  TransformerBlockOptions options = detail::block_options(config);
+  TransformerBlockOptions options = detail::block_options(decoder_layer, config);
   options.has_memory = true;
   return options;
 }
@@ -32,7 +34,7 @@ TransformerBlockOptions decoder_options(const DecoderConfig& config) {
 
 template <class T>
 TransformerDecoderLayer<T>::TransformerDecoderLayer(const DecoderConfig& config)
-    : TransformerBlock<T>("TransformerDecoderLayer", decoder_options(config)) {
+    : TransformerBlock<T>(decoder_layer, decoder_options(config)) {
   detail::InitialAttention<T> source(InitialWeights::pytorch);
   this->declare(decoder_names, source);
 }

@@ -5,6 +5,8 @@
 namespace xgrad {
 namespace {
 
+constexpr const char* encoder_layer = "TransformerEncoderLayer";
+
 constexpr NamedPart encoder_names[]{{BlockPart::attention, "self_attn"},
                                     {BlockPart::query, "W_Q"},
                                     {BlockPart::key, "W_K"},
@@ -20,7 +22,7 @@ constexpr NamedPart encoder_names[]{{BlockPart::attention, "self_attn"},
 
 template <class T>
 TransformerEncoderLayer<T>::TransformerEncoderLayer(const EncoderConfig& config)
-    : TransformerBlock<T>("TransformerEncoderLayer", detail::block_options(config)) {
+    : TransformerBlock<T>(encoder_layer, detail::block_options(encoder_layer, config)) {
   detail::InitialAttention<T> source(config.initial);
   this->declare(encoder_names, source);
 }

@@ -237,6 +237,14 @@ void TransformerBlock<T>::declare(const NamedPart& named, LayerSource<T>& source
 }
 
 template <class T>
+void TransformerBlock<T>::check_shape(const char* name, const Variable<T>& x, std::size_t rank) const {
+  if (x.defined() && x.dimension() == rank && x.shape().back() == options_.d_model) return;
+  detail::fail<ShapeError>(this->type(), ": ", name, " must be (", rank == 3 ? "batch, length" : "rows", ", ",
+                           options_.d_model, "), got ",
+                           x.defined() ? to_string(x.shape()) : "an undefined Variable");
+}
+
+template <class T>
 AttentionOptions TransformerBlock<T>::attention_options() const {
   AttentionOptions options{.dropout_p = this->training() ? options_.attention_dropout : 0,
                            .is_causal = options_.is_causal,
@@ -373,6 +381,8 @@ Variable<T> TransformerBlock<T>::residual(const Norms& norms, const Variable<T>&
 template <class T>
 Variable<T> TransformerBlock<T>::operator()(const ForwardContext<T>& context, const Variable<T>& x) const {
   const auto scope = this->scope();
+  check_shape("x", x, context.packed_lengths.empty() ? 3 : 2);
+  if (options_.has_memory) check_shape("memory", context.memory, 3);
   const Attention& a = attention_;
   const FeedForward& network = feed_forward_;
   if constexpr (std::is_same_v<T, float>) {

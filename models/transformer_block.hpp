@@ -163,7 +163,8 @@ class EitherNorm {
 ///   attention(x) = out(scaled_dot_product_attention(rotary(norm(query(x))), rotary(norm(key(x))), value(x)))
 ///   feed_forward(x) = down(activation(up(x))), or down(activation(gate(x)) up(x))
 ///
-/// x and the result are (batch, length, d_model), or as ForwardContext says for packed rows and caches.
+/// x and the result are (batch, length, d_model), or as ForwardContext says for packed rows and caches; the
+/// memory is (batch, its length, d_model). Throws ShapeError for other shapes.
 template <class T>
 class TransformerBlock : public Module<T> {
  public:
@@ -230,6 +231,7 @@ class TransformerBlock : public Module<T> {
     return options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.num_heads;
   }
   bool needs(BlockPart part, bool has_projections) const;
+  void check_shape(const char* name, const Variable<T>& x, std::size_t rank) const;
   void declare(const NamedPart& named, LayerSource<T>& source);
 
   Variable<T> head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const;

@@ -3,14 +3,23 @@
 #include <optional>
 #include <string>
 
+#include "../../base/error.hpp"
 #include "../multi_head_attention.hpp"
 #include "../transformer_block.hpp"
+#include "sizes.hpp"
 
 namespace xgrad::detail {
 
-/// Of an EncoderConfig or a DecoderConfig.
+/// Of an EncoderConfig or a DecoderConfig. Throws ValueError in the name of `type`.
 template <class Config>
-TransformerBlockOptions block_options(const Config& config) {
+TransformerBlockOptions block_options(const char* type, const Config& config) {
+  checked_size(type, "d_model", config.d_model);
+  checked_size(type, "heads", config.heads);
+  checked_size(type, "d_ff", config.d_ff);
+  checked_probability(type, "dropout", config.dropout);
+  if (config.d_model % config.heads != 0)
+    fail<ValueError>(type, ": d_model must be divisible by heads, got ", config.d_model, " and ",
+                     config.heads);
   return {.d_model = config.d_model,
           .num_heads = config.heads,
           .d_ff = config.d_ff,

@@ -19,14 +19,14 @@ const FamilyInfo& info_of(Family family) {
 
 const Names<Activation>& activation_names() {
   static const Names<Activation> names{{"gelu", Activation::gelu},
-                                      {"gelu_new", Activation::gelu_tanh},
-                                      {"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                      {"gelu_python", Activation::gelu},
-                                      {"gelu_fast", Activation::gelu_fast},
-                                      {"relu", Activation::relu},
-                                      {"silu", Activation::silu},
-                                      {"swish", Activation::silu},
-                                      {"tanh", Activation::tanh}};
+                                       {"gelu_new", Activation::gelu_tanh},
+                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                       {"gelu_python", Activation::gelu},
+                                       {"gelu_fast", Activation::gelu_fast},
+                                       {"relu", Activation::relu},
+                                       {"silu", Activation::silu},
+                                       {"swish", Activation::silu},
+                                       {"tanh", Activation::tanh}};
   return names;
 }
 

@@ -418,7 +418,7 @@ TEST_F(GptProgramTest, RefusesWhatItCannotTrainOnOrWrite) {
             "train_gpt: the part of the text to validate must have more tokens than the context, 240, got "
             "240\n");
   EXPECT_EQ(error_with("--heads 2", "--heads 3"),
-            "train_gpt: MultiHeadAttention: d_model must be divisible by heads, got 16 and 3\n");
+            "train_gpt: TransformerEncoderLayer: d_model must be divisible by heads, got 16 and 3\n");
   folder_.write("text", "caf\xE9\n");
   EXPECT_EQ(error(""), "train_gpt: " + text_ + ":1: a line must be valid UTF-8, got \"caf\\xE9\"\n");
 }

@@ -365,17 +365,35 @@ TEST(ModuleTest, LayersTakeGivenNumbers) {
   xgrad_tests::expect_same_bits(same(near).value(), fresh(near).value());
 }
 
+TEST(ModelErrorsTest, NameTheShapeThatALayerNeeds) {
+  const xgrad::TransformerEncoderLayer<float> encoder({.d_model = 4, .heads = 2, .d_ff = 8});
+  const xgrad::TransformerDecoderLayer<float> decoder({.d_model = 4, .heads = 2, .d_ff = 8});
+  const Variable<float> x(Array<float>(xgrad::Shape{1, 3, 4}, 1.0F)),
+      flat(Array<float>(xgrad::Shape{3, 4}, 1.0F)), wide(Array<float>(xgrad::Shape{1, 3, 8}, 1.0F));
+  const auto message = [](const auto& call) { return xgrad_tests::message_of<xgrad::ShapeError>(call); };
+  EXPECT_EQ(message([&] { encoder(flat); }),
+            "TransformerEncoderLayer: x must be (batch, length, 4), got (3, 4)");
+  EXPECT_EQ(message([&] { encoder(wide); }),
+            "TransformerEncoderLayer: x must be (batch, length, 4), got (1, 3, 8)");
+  EXPECT_EQ(message([&] { decoder(flat, x); }),
+            "TransformerDecoderLayer: x must be (batch, length, 4), got (3, 4)");
+  EXPECT_EQ(message([&] { decoder(x, wide); }),
+            "TransformerDecoderLayer: memory must be (batch, length, 4), got (1, 3, 8)");
+  EXPECT_EQ(message([&] { decoder(x, {}); }),
+            "TransformerDecoderLayer: memory must be (batch, length, 4), got an undefined Variable");
+}
+
 TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::MultiHeadAttention<float>(6, 4); }),
             "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.heads = 3; }),
-            "MultiHeadAttention: d_model must be divisible by heads, got 4 and 3");
+            "TransformerEncoderLayer: d_model must be divisible by heads, got 4 and 3");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.heads = 0; }),
-            "MultiHeadAttention: heads must be at least 1, got 0");
+            "TransformerEncoderLayer: heads must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.d_model = 0; }),
             "ToyEncoder: d_model must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.d_ff = 0; }),
-            "FeedForward: d_ff must be at least 1, got 0");
+            "TransformerEncoderLayer: d_ff must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.layers = 0; }),
             "TransformerEncoder: layers must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.dropout = 1.5; }),

@@ -228,4 +228,55 @@ TEST(TransformerBlockTest, GradientsAreThoseOfDifferences) {
   }
 }
 
+TEST(TransformerBlockTest, PackedRowsAreThoseOfTheirSequences) {
+  xgrad::manual_seed(13);
+  const Block block = new_block(plain);
+  const Variable<double> x(xgrad::normal<double>({5, plain.d_model}));
+  const Variable<double> packed = block({.packed_lengths = {2, 3}}, x);
+  for (const auto& [first, length] : {std::pair<std::size_t, std::size_t>{0, 2}, {2, 3}}) {
+    const Variable<double> alone = block({}, reshape(narrow(x, 0, first, length), {1, -1, 8}));
+    EXPECT_LT(relative_difference(narrow(packed, 0, first, length).value(), flatten(alone, 0, 1).value()),
+              1e-14);
+  }
+}
+
+TEST(TransformerBlockTest, KeepsTheWeightsOfAttention) {
+  xgrad::manual_seed(14);
+  const Block block = new_block(plain);
+  const Variable<double> x(xgrad::normal<double>({2, 3, plain.d_model}));
+  std::vector<Variable<double>> weights;
+  const Variable<double> y = block({.attentions = &weights}, x);
+  EXPECT_LT(relative_difference(y.value(), block({}, x).value()), 1e-14);
+  ASSERT_EQ(weights.size(), 1u);
+  EXPECT_EQ(weights[0].shape(), (Shape{2, 2, 3, 3}));
+  EXPECT_LT(relative_difference(sum(weights[0], -1).value(), Array<double>(Shape{2, 2, 3}, 1.0)), 1e-14);
+}
+
+TEST(TransformerBlockTest, WhatContradictsItselfIsRefused) {
+  xgrad::InitialLayers<double> layers;
+  const auto message = [&](TransformerBlockOptions options, xgrad::BlockNames parts = names) {
+    return message_of<xgrad::ValueError>([&] { Block(options, parts, layers); });
+  };
+  EXPECT_EQ(message({.d_model = 8, .num_heads = 3, .d_ff = 6}),
+            "TransformerBlock: d_model must be divisible by num_heads, got 8 and 3");
+  EXPECT_EQ(message({.d_model = 8, .num_heads = 4, .num_kv_heads = 3, .d_ff = 6}),
+            "TransformerBlock: num_kv_heads must divide num_heads, got 3 and 4");
+  EXPECT_EQ(message({.d_model = 8, .num_heads = 2}), "TransformerBlock: d_ff must be at least 1, got 0");
+  EXPECT_EQ(message({.d_model = 8, .num_heads = 2, .d_ff = 6, .inner_dropout = 2}),
+            "TransformerBlock: inner_dropout must be in [0, 1], got 2");
+  const std::string nameless = "TransformerBlock: each part that the options ask for must have a name";
+  TransformerBlockOptions gated = plain;
+  gated.is_gated = true;
+  for (const TransformerBlockOptions& options : {plain, gated}) {
+    for (const xgrad::NamedPart& absent : names) {
+      std::vector<xgrad::NamedPart> others;
+      for (const xgrad::NamedPart& one : names)
+        if (one.part != absent.part) others.push_back(one);
+      const bool is_needed =
+          Block(options, names, layers).state_dict().contains(std::string(absent.name) + ".weight");
+      EXPECT_EQ(message(options, others), is_needed ? nameless : "no exception") << absent.name;
+    }
+  }
+}
+
 }  // namespace transformer_block_test
