@@ -1,6 +1,7 @@
 # What each component needs of the others.
 set(pretrained_needs files tokenizers)
 set(generation_needs files tokenizers pretrained)
+set(retrieval_needs files tokenizers pretrained)
 set(onnx_needs files)
 
 set(default_components)

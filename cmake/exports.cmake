@@ -16,7 +16,7 @@ set(exported_details
 # elsewhere, so an export macro would have to stand before each declaration.
 set(exports_map ${PROJECT_BINARY_DIR}/exports.map)
 set(exported)
-set(details 5xgrad6detail 5xgrad4onnx6detail 5xgrad10generation6detail 5xgrad10pretrained6detail 5xgrad10tokenizers6detail)
+set(details 5xgrad6detail 5xgrad4onnx6detail 5xgrad10generation6detail 5xgrad10pretrained6detail 5xgrad9retrieval6detail 5xgrad10tokenizers6detail)
 foreach(name IN LISTS exported_details)
   string(LENGTH ${name} length)
   foreach(namespace IN LISTS details)

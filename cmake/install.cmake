@@ -113,6 +113,12 @@ if(TARGET xgrad_generation)
     COMPONENT development
     REQUIRES "xgrad-pretrained = ${PROJECT_VERSION}")
 endif()
+if(TARGET xgrad_retrieval)
+  xgrad_install_pkg_config(
+    xgrad-retrieval xgrad_retrieval "search with sentence encoders, for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad-pretrained = ${PROJECT_VERSION}")
+endif()
 if(TARGET xgrad_onnx)
   xgrad_install_pkg_config(
     xgrad-onnx xgrad_onnx "ONNX files, as modules that can be trained, for xgrad"

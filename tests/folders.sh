@@ -17,6 +17,7 @@ done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
 allowed[pretrained]=${allowed[pretrained]/ mpi / }
 allowed[generation]=${allowed[generation]/ mpi / }
+allowed[retrieval]="${allowed[pretrained]}pretrained "
 core=${allowed[files]}
 allowed[tokenizers]=" base "
 allowed[onnx]="$core files "

@@ -32,6 +32,7 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   ./tokenizers_consumer
   ./pretrained_consumer
   ./generation_consumer
+  ./retrieval_consumer
   ./onnx_consumer
   ./report_consumer
   ./mpi_consumer
@@ -46,7 +47,7 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   (cd /usr/include && printf "#include <%s>\n" xgrad/*.hpp) >all.cpp
   echo "int main() { return xgrad::default_generator().random32() == 0; }" >>all.cpp
   c++ -std=c++20 -O0 -fkeep-inline-functions all.cpp -o all \
-    $(pkg-config --cflags --libs xgrad-files xgrad-tokenizers xgrad-pretrained xgrad-generation xgrad-onnx xgrad-report xgrad-mpi)
+    $(pkg-config --cflags --libs xgrad-files xgrad-tokenizers xgrad-pretrained xgrad-generation xgrad-retrieval xgrad-onnx xgrad-report xgrad-mpi)
   ./all
   apt-get remove --yes libxgrad-mpi-dev "libxgrad-mpi[0-9].*"
   if cmake -S /consumer -B /without -D with_mpi=ON; then exit 1; fi

@@ -7,6 +7,7 @@
 
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 
 #include "../common/command_line.hpp"
 #include "../common/interruption.hpp"
@@ -19,6 +20,7 @@
 
 using namespace apps;
 using namespace xgrad::pretrained;
+using namespace xgrad::retrieval;
 using xgrad::Array;
 
 namespace {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include <xgrad/base/threads.hpp>
-#include <xgrad/pretrained/search_index.hpp>
+#include <xgrad/retrieval/search_index.hpp>
 
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/temporary_file.hpp"
 
-using namespace xgrad::pretrained;
+using namespace xgrad::retrieval;
 using xgrad::Array;
 
 namespace {

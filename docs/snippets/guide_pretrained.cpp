@@ -2,11 +2,13 @@
 #include <iostream>
 
 #include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 #include <xgrad/xgrad.hpp>
 
 namespace {
 
 namespace pretrained = xgrad::pretrained;
+namespace retrieval = xgrad::retrieval;
 namespace tokenizers = xgrad::tokenizers;
 
 void tokens(const std::string& folder) {
@@ -55,7 +57,7 @@ void search(const std::string& folder) {
   std::cout << "# search\n";
   // [search]
   const auto embedder = pretrained::SentenceEmbedder<float>::from_folder(folder);
-  const auto index = pretrained::SearchIndex<float>::open("text.index", "text.txt", embedder);
+  const auto index = retrieval::SearchIndex<float>::open("text.index", "text.txt", embedder);
   const auto hits = index.search(embedder(std::vector<std::string>{"The jury said"}), {.top_k = 1});
   for (const auto& [i, score] : hits[0]) std::cout << index.text(i) << '\n';
   // [search]

@@ -61,8 +61,8 @@ class Suite:
                                   *(Path(argument).name for argument in self.arguments))))
 
 
-FILES, TOKENIZERS, PRETRAINED, GENERATION, ONNX, REPORT, MPI = (
-    Suite(f"tests/{folder}/{folder}_tests") for folder in ("files", "tokenizers", "pretrained", "generation", "onnx", "report", "mpi"))
+FILES, TOKENIZERS, PRETRAINED, GENERATION, RETRIEVAL, ONNX, REPORT, MPI = (
+    Suite(f"tests/{folder}/{folder}_tests") for folder in ("files", "tokenizers", "pretrained", "generation", "retrieval", "onnx", "report", "mpi"))
 PROGRAMS = Suite("tests/apps/program_tests")
 DECODERS = Suite("bin/decoder_parity", (SOURCE / "tests/data",))
 ENCODERS = Suite("bin/pretrained_parity", (SOURCE / "tests/data/pretrained",))
@@ -83,6 +83,7 @@ SUITES = {
     "tokenizers/": [TOKENIZERS, DECODERS, PRETRAINED],
     "pretrained/": [PRETRAINED, ENCODERS, DECODERS, GENERATION, ONNX, PROGRAMS],
     "generation/": [GENERATION, DECODERS, PROGRAMS],
+    "retrieval/": [RETRIEVAL, PRETRAINED, PROGRAMS],
     "onnx/": [ONNX, RUNTIME_FILES, *ONNX_CASES, PROGRAMS],
     "report/": [REPORT, PROGRAMS],
     "mpi/": [MPI],

@@ -14,6 +14,7 @@
 
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 
 #include "../expect_error.hpp"
 #include "../program.hpp"
@@ -24,7 +25,7 @@ namespace changed_model_files_test {
 
 namespace fs = std::filesystem;
 using namespace xgrad::pretrained;
-using xgrad::Array, xgrad::FileError;
+using xgrad::Array, xgrad::FileError, xgrad::retrieval::SearchIndex;
 using xgrad_tests::FolderCopy, xgrad_tests::MappingHook, xgrad_tests::message_of, xgrad_tests::output_of,
     xgrad_tests::read_bytes, xgrad_tests::RunningProgram, xgrad_tests::size_message,
     xgrad_tests::TemporaryFolder;

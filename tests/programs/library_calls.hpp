@@ -14,6 +14,7 @@
 #include <xgrad/generation.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../train/optimizer_kinds.hpp"
@@ -181,6 +182,7 @@ LibraryCall call_on(const std::string& name, const std::function<V()>& make, con
 inline std::vector<LibraryCall> file_calls(const std::string& data, const std::string& folder) {
   using namespace xgrad::pretrained;
   using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::tokenizers::Tokenizer;
+  using xgrad::retrieval::SearchIndex, xgrad::retrieval::SearchIndexOptions;
   const std::string sentences = data + "/pretrained/bert_sentence", decoder = data + "/decoders/llama_text",
                     gguf = data + "/gguf/llama_q8_0.gguf", graph = data + "/onnx/by_hand.onnx",
                     encoder_graph = data + "/onnx/torch113_bert_classifier_opset17.onnx";

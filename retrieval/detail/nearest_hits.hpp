@@ -8,7 +8,7 @@
 
 // Not installed: a search in vectors that lie anywhere.
 
-namespace xgrad::pretrained::detail {
+namespace xgrad::retrieval::detail {
 
 /// The lengths of vectors. Throws ValueError, which begins with `caller: name`, for numbers that are not
 /// finite.
@@ -22,4 +22,4 @@ std::vector<std::vector<SearchHit>> nearest_hits(const char* caller, const Array
                                                  std::span<const T> corpus, std::span<const double> lengths,
                                                  std::size_t size, const SearchOptions& options);
 
-}  // namespace xgrad::pretrained::detail
+}  // namespace xgrad::retrieval::detail

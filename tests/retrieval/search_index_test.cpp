@@ -9,15 +9,16 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/files.hpp>
-#include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 
-#include "../../pretrained/detail/nearest_hits.hpp"
+#include "../../retrieval/detail/nearest_hits.hpp"
 #include "../expect_error.hpp"
-#include "folder.hpp"
+#include "../pretrained/folder.hpp"
 
 namespace search_index_test {
 
 using namespace xgrad::pretrained;
+using namespace xgrad::retrieval;
 using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::Ids, xgrad::Metadata, xgrad::TensorView,
     xgrad::ValueError;
 using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::model_folder, xgrad_tests::read_bytes,
@@ -316,8 +317,9 @@ TEST(NearestHitsTest, AnyLengthsAndVectorsAreSearchedWithoutNan) {
   for (const double length : {std::nan(""), -1.0, 0.0, 1e300, HUGE_VAL}) {
     const std::vector<double> lengths{1, length, length, length};
     for (const Similarity similarity : {Similarity::cosine, Similarity::dot}) {
-      const auto hits = detail::nearest_hits<float>("f", query, std::span(vectors.data(), vectors.size()),
-                                                    lengths, 2, {.top_k = 3, .similarity = similarity});
+      const auto hits =
+          xgrad::retrieval::detail::nearest_hits<float>("f", query, std::span(vectors.data(), vectors.size()),
+                                                        lengths, 2, {.top_k = 3, .similarity = similarity});
       for (const SearchHit& hit : hits[0]) {
         EXPECT_FALSE(std::isnan(hit.score));
         EXPECT_NE(hit.index, 0U);

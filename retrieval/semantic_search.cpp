@@ -7,16 +7,17 @@
 #include "../ops/index/detail/nearest.hpp"
 #include "detail/nearest_hits.hpp"
 
-namespace xgrad::pretrained {
+namespace xgrad::retrieval {
 namespace {
 
 /// Whether the similarity is cosine rather than dot. Throws ValueError, which begins with `caller`, for
 /// others.
-bool is_cosine(const char* caller, Similarity similarity) {
-  if (similarity != Similarity::cosine && similarity != Similarity::dot)
-    xgrad::detail::fail<ValueError>(caller, ": similarity must be cosine or dot, got ",
-                                    similarity == Similarity::euclidean ? "euclidean" : "manhattan");
-  return similarity == Similarity::cosine;
+bool is_cosine(const char* caller, pretrained::Similarity similarity) {
+  if (similarity != pretrained::Similarity::cosine && similarity != pretrained::Similarity::dot)
+    xgrad::detail::fail<ValueError>(
+        caller, ": similarity must be cosine or dot, got ",
+        similarity == pretrained::Similarity::euclidean ? "euclidean" : "manhattan");
+  return similarity == pretrained::Similarity::cosine;
 }
 
 }  // namespace
@@ -83,4 +84,4 @@ template std::vector<std::vector<SearchHit>> semantic_search(const Array<float>&
 template std::vector<std::vector<SearchHit>> semantic_search(const Array<double>&, const Array<double>&,
                                                              const SearchOptions&);
 
-}  // namespace xgrad::pretrained
+}  // namespace xgrad::retrieval

@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "sentence_embedder.hpp"
+#include "../pretrained/sentence_embedder.hpp"
 
-namespace xgrad::pretrained {
+namespace xgrad::retrieval {
 
 struct SearchOptions {
   xgrad::detail::ByName by_name = {};
-  std::size_t top_k = 10;                      ///< vectors for each query
-  Similarity similarity = Similarity::cosine;  ///< cosine or dot
+  std::size_t top_k = 10;                                              ///< vectors for each query
+  pretrained::Similarity similarity = pretrained::Similarity::cosine;  ///< cosine or dot
 };
 
 /// A vector that is near to a query.
@@ -30,4 +30,4 @@ template <class T>
 std::vector<std::vector<SearchHit>> semantic_search(const Array<T>& queries, const Array<T>& corpus,
                                                     const SearchOptions& options = {});
 
-}  // namespace xgrad::pretrained
+}  // namespace xgrad::retrieval

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/pretrained.hpp>
+#include <xgrad/retrieval.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
@@ -17,8 +17,9 @@
 
 namespace semantic_search_test {
 
-using namespace xgrad::pretrained;
+using namespace xgrad::retrieval;
 using xgrad::Array, xgrad::ShapeError, xgrad::ValueError;
+using xgrad::pretrained::Similarity;
 using xgrad_tests::message_of;
 
 template <class T>

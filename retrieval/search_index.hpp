@@ -12,7 +12,7 @@
 #include "../files/safetensors.hpp"
 #include "semantic_search.hpp"
 
-namespace xgrad::pretrained {
+namespace xgrad::retrieval {
 
 /// Where a text of a file is: its line, from 1 on, and its bytes.
 struct TextPlace {
@@ -50,7 +50,8 @@ class SearchIndex {
   /// for a line that is not UTF-8, `corpus.txt:3: a line must be UTF-8, got an invalid byte at 4`; ValueError
   /// for an unknown prompt_name, and for vectors that are not finite.
   static SearchIndex open(const std::string& path, const std::string& corpus,
-                          const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options = {});
+                          const pretrained::SentenceEmbedder<T>& embedder,
+                          const SearchIndexOptions& options = {});
 
   /// Reads an index as it is. Throws FileError, also for another format and for a content that is not that of
   /// the digest.
@@ -115,4 +116,4 @@ class SearchIndexWriter {
   std::vector<double> lengths_;
 };
 
-}  // namespace xgrad::pretrained
+}  // namespace xgrad::retrieval

@@ -14,7 +14,7 @@
 #include "../ops/index/detail/nearest.hpp"
 #include "detail/nearest_hits.hpp"
 
-namespace xgrad::pretrained {
+namespace xgrad::retrieval {
 namespace {
 
 static_assert(sizeof(TextPlace) == 3 * sizeof(std::int64_t));
@@ -63,10 +63,12 @@ CorpusLines lines_of(const std::string& path, std::string_view corpus, const Sea
 
 /// How the texts of a corpus become vectors.
 template <class T>
-EmbedOptions embed_options(const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options) {
-  EmbedOptions embed{.batch_size = options.batch_size,
-                     .prompt_name = options.prompt_name ? options.prompt_name : embedder.document_prompt(),
-                     .prompt = options.prompt};
+pretrained::EmbedOptions embed_options(const pretrained::SentenceEmbedder<T>& embedder,
+                                       const SearchIndexOptions& options) {
+  pretrained::EmbedOptions embed{
+      .batch_size = options.batch_size,
+      .prompt_name = options.prompt_name ? options.prompt_name : embedder.document_prompt(),
+      .prompt = options.prompt};
   embedder(std::span<const std::string>(), embed);  // throws for an unknown prompt
   return embed;
 }
@@ -82,7 +84,8 @@ bool has_digest(const MappedFile& corpus, const std::string& digest) {
 
 /// What an index was made of; the name of a prompt stands for its text, as the folder's digest covers that.
 template <class T>
-Metadata origin(std::string_view corpus, const SentenceEmbedder<T>& embedder, const EmbedOptions& embed) {
+Metadata origin(std::string_view corpus, const pretrained::SentenceEmbedder<T>& embedder,
+                const pretrained::EmbedOptions& embed) {
   const std::string prompt = embed.prompt        ? "text " + *embed.prompt
                              : embed.prompt_name ? "name " + *embed.prompt_name
                                                  : "default";
@@ -218,8 +221,9 @@ bool SearchIndex<T>::is_intact() const {
 
 template <class T>
 SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& corpus,
-                                    const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options) {
-  const EmbedOptions embed = embed_options(embedder, options);
+                                    const pretrained::SentenceEmbedder<T>& embedder,
+                                    const SearchIndexOptions& options) {
+  const pretrained::EmbedOptions embed = embed_options(embedder, options);
   MappedFile file(corpus);
   const std::string_view text = text_of_bytes(file.bytes());
   Metadata metadata = xgrad::detail::read_unchanged(file, [&] { return origin(text, embedder, embed); });
@@ -253,7 +257,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
           text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.size)));
     }
     if (!has_digest(file, metadata.at("corpus"))) file.throw_if_changed();
-    EmbedOptions some = embed;
+    pretrained::EmbedOptions some = embed;
     some.progress = [&](std::size_t done) {
       if (options.progress) options.progress(begin + done, count);
     };
@@ -364,4 +368,4 @@ template class SearchIndex<double>;
 template class SearchIndexWriter<float>;
 template class SearchIndexWriter<double>;
 
-}  // namespace xgrad::pretrained
+}  // namespace xgrad::retrieval
