@@ -340,7 +340,7 @@ int main(int argc, char** argv) {
       ->check(apps::one_of(peer_names))
       ->check(apps::Check{missing, ""});
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products")
-      ->check(apps::one_of({"highest", "high", "medium"}))
+      ->check(apps::one_of({"highest", "medium"}))
       ->capture_default_str();
   app.add_option("--dropout", options.dropout,
                  "Probability of dropout in training steps: of attention weights, inner activations and what "

@@ -21,7 +21,6 @@ namespace {
 
 using A = xgrad::kernels::Matrix<const float>;
 using C = xgrad::kernels::Matrix<float>;
-using xgrad::detail::Parts;
 
 /// C (m, n) = A B: y = x W^T in a forward pass, dx = dy W and dW = dy^T x in a backward.
 struct Product {
@@ -66,10 +65,8 @@ void run(const Product& product, double seconds) {
                                          often([=] { call_blas(a, b, c); })};
   if (xgrad::kernels::has_bfloat16_instructions())
     ways.push_back(often([=] { xgrad::kernels::bfloat16_gemm(1, a, b, 0, c); }));
-  if (xgrad::kernels::has_onednn()) {
-    for (const Parts parts : {Parts{1}, Parts{2}})
-      ways.push_back(often([=] { xgrad::kernels::onednn_gemm(parts, 1, a, b, 0, c); }));
-  }
+  if (xgrad::kernels::has_onednn())
+    ways.push_back(often([=] { xgrad::kernels::onednn_gemm(1, a, b, 0, c); }));
   std::printf("%-16s %5zu %5zu %5zu", name.c_str(), m, n, k);
   for (const double us : bench::measure(ways, seconds))
     std::printf(" %9.1f", 2e-3 * static_cast<double>(m * n * k) / us);
@@ -97,7 +94,7 @@ int main(int argc, char** argv) {
     for (const std::string& config : configs) {
       std::printf("%-16s %5s %5s %5s %9s %9s", config.c_str(), "m", "n", "k", "xgrad", "one call");
       if (xgrad::kernels::has_bfloat16_instructions()) std::printf(" %9s", "bfloat16");
-      if (xgrad::kernels::has_onednn()) std::printf(" %9s %9s", "oneDNN", "two parts");
+      if (xgrad::kernels::has_onednn()) std::printf(" %9s", "oneDNN");
       std::printf("\n");
       for (const Product& product : products_of(bench::config_of(config).size)) run(product, seconds);
     }

@@ -7,8 +7,8 @@ set(exported_details
     in_quotes int8_after_attention InterruptGuard jacobian join Json json_error jvp lengths_of_rows load
     make_folder make_value MessageReader MessageWriter middle_axis module_frame module_prefix ModuleScope Mt19937
     nearest_of next_order
-    Node normalize_axis notify_op number_text packed_self_attention parse_einsum parts_of_process
-    parts_of_thread pool_allocate pool_release read_file recording row_major_strides reshaped single_ops stretches_to
+    Node normalize_axis notify_op number_text packed_self_attention parse_einsum pool_allocate pool_release
+    process_rounds_products read_file recording reshaped rounding_of_thread row_major_strides single_ops stretches_to
     Tangents times_repeated Trace TreeReduction used_generator utf8 Value value_and_grad vjp watchers write_file
     xxh64)
 

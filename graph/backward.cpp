@@ -156,7 +156,7 @@ class BackwardPass {
   }
 
   void differentiate(Node<T>& node, Variable<T>* dys, std::span<const Ref<Node<T>>> inputs) {
-    const PartsScope as_forward(node.precision);
+    const RoundingScope as_forward(node.rounds_products);
     if (!is_watched()) [[likely]] {
       const Needs needs(needs_.data(), recording ? nullptr : inputs.data(), this);
       return node.differentiate(dys, needs, grads_.data());

@@ -52,12 +52,10 @@ int detail::run_on_ranks(const char* name, RunOptions& options, const std::funct
   World world;
   options.program = name;
   xgrad::set_float32_matmul_precision(options.precision);
-  xgrad::force_float32_matmul_precision(options.force_precision);
   const std::string in_use = to_string(xgrad::matmul_precision_in_use());
   if (in_use != options.precision && world.rank() == 0) {
-    std::fprintf(stderr, "--precision %s is %s: computing with %s\n", options.precision.c_str(),
-                 options.force_precision ? "not in this build" : "no faster on this processor",
-                 in_use.c_str());
+    std::fprintf(stderr, "--precision %s is no faster on this processor: computing with %s\n",
+                 options.precision.c_str(), in_use.c_str());
   }
   const auto checked_body = [&] {
     check_files(options);

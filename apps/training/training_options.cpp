@@ -83,10 +83,9 @@ void add_options(CommandLine& app, RunOptions& options) {
   app.add_flag("--resume", options.resume, "Resume the run saved in the file of --checkpoint")
       ->needs(checkpoint);
   app.add_option("--precision", options.precision,
-                 "Precision of matrix products: highest is float32; lower ones are faster on some processors")
-      ->check(one_of({"highest", "high", "medium"}))
+                 "Precision of matrix products: highest is float32; medium is faster on some processors")
+      ->check(one_of({"highest", "medium"}))
       ->capture_default_str();
-  app.add_flag("--force-precision", options.force_precision, "Use --precision even if it is not faster");
   app.add_flag("--detect-anomaly", options.detect_anomaly,
                "Stop with an error that names the first op with a nan");
 }

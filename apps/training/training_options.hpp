@@ -30,7 +30,6 @@ struct RunOptions {
   std::string metrics = {}, log = {}, checkpoint = {}, report = {};
   bool resume = false, detect_anomaly = false;
   std::string precision = "highest";     ///< of matrix products
-  bool force_precision = false;          ///< also where it is no faster
   xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
 
   std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }

@@ -85,10 +85,7 @@ TrainingRun::TrainingRun(const RunOptions& options, const xgrad::Module<float>& 
     config_[name] = std::to_string(number);
   }
   config_["--lr"] = xgrad::detail::number_text(options.lr);
-  if (options.precision != "highest") {
-    config_["--precision"] = options.precision;
-    if (options.force_precision) config_["--force-precision"] = "true";
-  }
+  if (options.precision != "highest") config_["--precision"] = options.precision;
   keep("scheduler", scheduler_);
 }
 

@@ -111,7 +111,7 @@ class Pool {
     if (!lock.owns_lock()) return false;
     const std::size_t shares = std::min(threads, count), helpers = shares - 1;
     if (who == Helpers::woken) start_workers(helpers);
-    job_ = {task, context, shares, detail::parts_asked()};
+    job_ = {task, context, shares, detail::products_may_be_rounded()};
     for (std::size_t i = 0; i < shares; ++i) {
       shares_[i].next.store(i * count / shares, std::memory_order_relaxed);
       shares_[i].end = (i + 1) * count / shares;
@@ -137,7 +137,7 @@ class Pool {
     Task task;
     const void* context;
     std::size_t shares;
-    detail::Parts parts;  // asked for where the job begins
+    bool rounds_products;  // requested where the job begins
   };
 
   void start_workers(std::size_t wanted) {
@@ -184,7 +184,7 @@ class Pool {
 
   void work(std::size_t worker) {
     inside_task = true;
-    const detail::PartsScope scope(job_.parts);
+    const detail::RoundingScope scope(job_.rounds_products);
     for (std::size_t i = 0; i < job_.shares; ++i) compute(shares_[(worker + i) % job_.shares], worker);
     inside_task = worker != 0;
   }

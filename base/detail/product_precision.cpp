@@ -2,7 +2,7 @@
 
 namespace xgrad::detail {
 
-constinit std::atomic<Parts> parts_of_process{0};
-constinit thread_local std::int16_t parts_of_thread = -1;
+constinit std::atomic<bool> process_rounds_products{false};
+constinit thread_local Rounding rounding_of_thread = Rounding::of_process;
 
 }  // namespace xgrad::detail

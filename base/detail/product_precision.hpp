@@ -4,35 +4,32 @@
 #include <cstdint>
 #include <utility>
 
-// The requested precision of float matrix products, per thread or process.
+// Whether factors of float matrix products may be rounded to bfloat16, per thread or process.
 namespace xgrad::detail {
 
-/// Number of bfloat16 numbers per float in a product; 0: float32.
-using Parts = std::uint8_t;
+/// An option of a thread: yes, no or that of the process.
+enum class Rounding : std::int8_t { of_process = -1, off = 0, on = 1 };
 
-extern constinit std::atomic<Parts> parts_of_process;
-extern constinit thread_local std::int16_t parts_of_thread;  ///< negative: use that of the process
+extern constinit std::atomic<bool> process_rounds_products;
+extern constinit thread_local Rounding rounding_of_thread;
 
-/// The requested precision: that of this thread, or else of the process (default 0). parallel_for passes it
-/// to its threads.
-inline Parts parts_asked() {
-  const std::int16_t here = parts_of_thread;
-  return here < 0 ? parts_of_process.load(std::memory_order_relaxed) : static_cast<Parts>(here);
+/// What this thread requests, or else the process (default false). parallel_for passes it to its threads.
+inline bool products_may_be_rounded() {
+  return rounding_of_thread == Rounding::of_process ? process_rounds_products.load(std::memory_order_relaxed)
+                                                    : rounding_of_thread == Rounding::on;
 }
 
-/// Sets this thread's precision, or unsets it if `parts` is negative, and returns the previous one.
-inline std::int16_t ask_on_this_thread(std::int16_t parts) { return std::exchange(parts_of_thread, parts); }
-
-/// Sets this thread's precision for the lifetime of the object.
-class PartsScope {
+/// Sets what this thread requests for the lifetime of the object.
+class RoundingScope {
  public:
-  explicit PartsScope(Parts parts) : before_(ask_on_this_thread(parts)) {}
-  ~PartsScope() { ask_on_this_thread(before_); }
-  PartsScope(const PartsScope&) = delete;
-  PartsScope& operator=(const PartsScope&) = delete;
+  explicit RoundingScope(bool rounds)
+      : before_(std::exchange(rounding_of_thread, rounds ? Rounding::on : Rounding::off)) {}
+  ~RoundingScope() { rounding_of_thread = before_; }
+  RoundingScope(const RoundingScope&) = delete;
+  RoundingScope& operator=(const RoundingScope&) = delete;
 
  private:
-  std::int16_t before_;
+  Rounding before_;
 };
 
 }  // namespace xgrad::detail

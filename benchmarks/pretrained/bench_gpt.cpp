@@ -265,7 +265,7 @@ int main(int argc, char** argv) {
       ->check(apps::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products in training")
-      ->check(apps::one_of({"highest", "high", "medium"}))
+      ->check(apps::one_of({"highest", "medium"}))
       ->capture_default_str();
   app.add_flag("--checkpoint", options.checkpoint,
                "xgrad computes layers again in the backward, and caches 128 MiB at most");

@@ -73,11 +73,11 @@ struct Node {
   RefCount refs;
   RefCount recomputations;  ///< how many saved values call recompute()
   bool released = false;
-  std::uint8_t results = 1;         ///< number of results of the op; if several, each has a PartNode
-  bool is_part = false;             ///< true for a PartNode
-  bool frozen = false;              ///< a leaf that gets no gradient for now
-  Parts precision = parts_asked();  ///< of products in the forward, for the backward
-  const OpInfo* op;                 ///< null for a leaf
+  std::uint8_t results = 1;  ///< number of results of the op; if several, each has a PartNode
+  bool is_part = false;      ///< true for a PartNode
+  bool frozen = false;       ///< a leaf that gets no gradient for now
+  bool rounds_products = products_may_be_rounded();  ///< in the forward, for the backward
+  const OpInfo* op;                                  ///< null for a leaf
   std::uint64_t order;  ///< greater than that of all inputs: creation order is a topological order
   const std::uint64_t module = running_module();  ///< that called the op, for errors in its backward
   Shape shape;                                    ///< of the value and of its gradient

@@ -6,6 +6,7 @@
 
 #include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/pieces.hpp"
+#include "onednn_gemm.hpp"
 #include "transpose_square.hpp"
 
 #if defined(__x86_64__)
@@ -292,6 +293,15 @@ bool has_bfloat16_instructions() {
 #else
   return false;
 #endif
+}
+
+bool bfloat16_is_faster() {
+#if defined(__x86_64__)
+  static const bool vectors = __builtin_cpu_is("amd") && has_bfloat16_instructions();
+#else
+  constexpr bool vectors = false;
+#endif
+  return vectors || has_matrix_unit();
 }
 
 bool pays_to_round(std::size_t m, std::size_t n, std::size_t k) {

@@ -23,6 +23,10 @@ void from_bfloat16(const std::uint16_t* bits, T* values, std::size_t n);
 /// True if this processor has instructions for them: AVX512-BF16.
 bool has_bfloat16_instructions();
 
+/// True if this processor multiplies bfloat16 numbers faster than floats: by a matrix unit, or, of AMD, by
+/// these instructions, which Intel's processors execute at half the rate of those for floats.
+bool bfloat16_is_faster();
+
 /// bfloat16_gemm computes C in tiles of as many rows and columns; pieces that begin at their borders have the
 /// bits of the whole.
 constexpr std::size_t bfloat16_rows = 12, bfloat16_cols = 32;

@@ -1,11 +1,11 @@
 #include "gemm.hpp"
 
+#include "../../base/detail/product_precision.hpp"
 #include "../../base/detail/vectorized.hpp"
 #include "bfloat16.hpp"
 #include "few_rows.hpp"
 #include "large_gemm.hpp"
 #include "onednn_gemm.hpp"
-#include "parts_in_use.hpp"
 #include "product_pieces.hpp"
 #include "small_gemm.hpp"
 
@@ -20,14 +20,14 @@ void scale_rows(T beta, const Matrix<T>& c) {
   }
 }
 
-/// By the matrix unit where there is one, else by vectors, which know one part alone.
-void rounded_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a,
-                  const Matrix<const float>& b, float beta, const Matrix<float>& c) {
+/// By the matrix unit where there is one, else by vectors.
+void rounded_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
+                  const Matrix<float>& c) {
   constexpr std::size_t least_product = std::size_t{1} << 20;
-  if (parts == 2 || has_matrix_unit()) {
+  if (has_matrix_unit()) {
     return in_pieces<float>(least_product, onednn_rows, onednn_cols, a, b, c,
                             [=](const auto& some_a, const auto& some_b, const auto& some_c) {
-                              onednn_gemm(parts, alpha, some_a, some_b, beta, some_c);
+                              onednn_gemm(alpha, some_a, some_b, beta, some_c);
                             });
   }
   in_pieces<float>(least_product, bfloat16_rows, bfloat16_cols, a, b, c,
@@ -51,8 +51,8 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   if (is_looped(most_looped_product(b.transposed))) return small_gemm<T>(alpha, a, b, beta, c);
   if (has_few_rows(m, n, k) && !a.transposed) return few_rows_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    const detail::Parts parts = parts_in_use(detail::parts_asked());
-    if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
+    if (detail::products_may_be_rounded() && bfloat16_is_faster() && pays_to_round(m, n, k))
+      return rounded_gemm(alpha, a, b, beta, c);
   }
   large_gemm<T>(alpha, a, b, beta, c);
 }

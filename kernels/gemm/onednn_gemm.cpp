@@ -17,11 +17,11 @@ namespace {
 
 using Bfloat16 = std::uint16_t;
 
-constexpr std::size_t block_depth = 1024, most_parts = 2;
+constexpr std::size_t block_depth = 1024;
 
-/// The parts of a tile of A and of a block of B.
+/// A tile of A and a block of B.
 struct RoundedMemory {
-  alignas(64) Bfloat16 a[most_parts][onednn_rows * block_depth], b[most_parts][block_depth * onednn_cols];
+  alignas(64) Bfloat16 a[onednn_rows * block_depth], b[block_depth * onednn_cols];
 };
 
 RoundedMemory& rounded_memory() {
@@ -29,20 +29,9 @@ RoundedMemory& rounded_memory() {
   return *memory;
 }
 
-/// to[0] = what x is rounded to, and to[1], if there is one, what the rest is rounded to.
-XGRAD_VECTORIZED(void, round_line, (const float* x, std::size_t n, Bfloat16* first, Bfloat16* second),
-                 (x, n, first, second)) {
-  if (!second) {
-    XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < n; ++i) first[i] = static_cast<Bfloat16>(rounded_bits(x[i]) >> 16);
-    return;
-  }
+XGRAD_VECTORIZED(void, round_line, (const float* x, std::size_t n, Bfloat16* y), (x, n, y)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t bits = rounded_bits(x[i]);
-    first[i] = static_cast<Bfloat16>(bits >> 16);
-    second[i] = static_cast<Bfloat16>(rounded_bits(x[i] - bit_cast<float>(bits)) >> 16);
-  }
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<Bfloat16>(rounded_bits(x[i]) >> 16);
 }
 
 /// How far apart rows of A lie. oneDNN 3.7 multiplies what lies behind a row, up to a multiple of 32 numbers,
@@ -51,15 +40,13 @@ std::size_t padded(std::size_t depth) { return ceil_div(depth, 32) * 32; }
 static_assert(block_depth % 32 == 0);
 
 /// The lines that are contiguous in memory, `stride` apart, with zeros between.
-void round_matrix(const Matrix<const float>& matrix, std::size_t stride, Bfloat16* first, Bfloat16* second) {
+void round_matrix(const Matrix<const float>& matrix, std::size_t stride, Bfloat16* rounded) {
   const std::size_t lines = matrix.transposed ? matrix.cols : matrix.rows;
   const std::size_t length = matrix.transposed ? matrix.rows : matrix.cols;
   for (std::size_t l = 0; l < lines; ++l) {
-    Bfloat16* const to = first + l * stride;
-    Bfloat16* const rest = second ? second + l * stride : nullptr;
-    round_line(matrix.data + l * matrix.stride, length, to, rest);
-    std::fill(to + length, to + stride, Bfloat16{0});
-    if (rest) std::fill(rest + length, rest + stride, Bfloat16{0});
+    Bfloat16* const line = rounded + l * stride;
+    round_line(matrix.data + l * matrix.stride, length, line);
+    std::fill(line + length, line + stride, Bfloat16{0});
   }
 }
 
@@ -147,31 +134,23 @@ bool has_matrix_unit() {
 }
 
 /// Bound by flops; rounding takes some tenth of it beside a matrix unit.
-void onednn_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
-                 float beta, const Matrix<float>& c) {
+void onednn_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
+                 const Matrix<float>& c) {
   thread_local dnnl::stream stream(engine());
   const OneOpenMpThread alone;
   RoundedMemory& memory = rounded_memory();
-  Bfloat16* const rest_of_a = parts == 2 ? memory.a[1] : nullptr;
-  Bfloat16* const rest_of_b = parts == 2 ? memory.b[1] : nullptr;
   for (std::size_t j = 0; j < c.cols; j += onednn_cols) {
     const std::size_t cols = std::min(onednn_cols, c.cols - j);
     for (std::size_t p = 0; p < a.cols; p += block_depth) {
       const std::size_t depth = std::min(block_depth, a.cols - p);
-      round_matrix(b.some_rows(p, depth).some_cols(j, cols), b.transposed ? depth : cols, memory.b[0],
-                   rest_of_b);
+      round_matrix(b.some_rows(p, depth).some_cols(j, cols), b.transposed ? depth : cols, memory.b);
       for (std::size_t i = 0; i < c.rows; i += onednn_rows) {
         const std::size_t rows = std::min(onednn_rows, c.rows - i);
-        round_matrix(a.some_rows(i, rows).some_cols(p, depth), a.transposed ? rows : padded(depth),
-                     memory.a[0], rest_of_a);
+        round_matrix(a.some_rows(i, rows).some_cols(p, depth), a.transposed ? rows : padded(depth), memory.a);
         float* const tile = c.data + i * c.stride + j;
-        Product product{rows, cols, depth, c.stride, a.transposed, b.transposed, alpha, p == 0 ? beta : 1};
-        compiled(product)(stream, memory.a[0], memory.b[0], tile);
-        if (parts < 2) continue;
-        product.beta = 1;
-        Compiled& more = compiled(product);
-        more(stream, memory.a[0], memory.b[1], tile);
-        more(stream, memory.a[1], memory.b[0], tile);
+        const Product product{rows,         cols,         depth, c.stride,
+                              a.transposed, b.transposed, alpha, p == 0 ? beta : 1};
+        compiled(product)(stream, memory.a, memory.b, tile);
       }
     }
   }
@@ -189,8 +168,7 @@ bool has_onednn() { return false; }
 
 bool has_matrix_unit() { return false; }
 
-void onednn_gemm(detail::Parts, float, const Matrix<const float>&, const Matrix<const float>&, float,
-                 const Matrix<float>&) {
+void onednn_gemm(float, const Matrix<const float>&, const Matrix<const float>&, float, const Matrix<float>&) {
   throw std::logic_error("onednn_gemm: the library was built without oneDNN");
 }
 

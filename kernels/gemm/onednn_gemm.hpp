@@ -2,11 +2,10 @@
 
 #include <cstddef>
 
-#include "../../base/detail/product_precision.hpp"
 #include "../matrix.hpp"
 
-// Products of float numbers that stand as one bfloat16 number each, or as the sum of two, by oneDNN: its
-// kernels use the matrix units of processors that have one (Intel's AMX), and run on every other.
+// Products of float numbers that are rounded to bfloat16 first, by oneDNN: its kernels use the matrix units
+// of processors that have one (Intel's AMX), and run on every other.
 namespace xgrad::kernels {
 
 /// True if the library was built with oneDNN.
@@ -19,11 +18,9 @@ bool has_matrix_unit();
 /// bits of the whole.
 constexpr std::size_t onednn_rows = 128, onednn_cols = 1024;
 
-/// C = alpha A B + beta C as gemm computes it, on one thread, where `parts` bfloat16 numbers stand for each
-/// element of A and B, 1 or 2 (of two, the product of the small ones is left out), and the products are added
-/// in float. An infinite element of A or B gives nan with 2. Needs has_onednn(); what oneDNN throws, a
-/// std::exception, comes out.
-void onednn_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
-                 float beta, const Matrix<float>& c);
+/// bfloat16_gemm by oneDNN, on one thread. Needs has_onednn(); what oneDNN throws, a std::exception, comes
+/// out.
+void onednn_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
+                 const Matrix<float>& c);
 
 }  // namespace xgrad::kernels

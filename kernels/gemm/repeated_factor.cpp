@@ -2,16 +2,18 @@
 
 #include <type_traits>
 
+#include "../../base/detail/product_precision.hpp"
+#include "bfloat16.hpp"
 #include "gemm.hpp"
 #include "large_gemm.hpp"
 #include "pack.hpp"
-#include "parts_in_use.hpp"
 
 namespace xgrad::kernels {
 
 template <typename T>
 RepeatedFactor<T>::RepeatedFactor(const Matrix<const T>& b, std::size_t rows) : b_(b) {
-  const bool is_rounded = std::is_same_v<T, float> && parts_in_use(detail::parts_asked()) != 0;
+  const bool is_rounded =
+      std::is_same_v<T, float> && detail::products_may_be_rounded() && bfloat16_is_faster();
   if (!is_rounded && reads_tiles(rows, b.cols, b.rows)) {
     best_ = Layout::tiles;
     return;

@@ -105,7 +105,7 @@ void row_norms(const T* x, std::size_t count, std::size_t size, double* norms) {
 template <typename T>
 void nearest_rows(const Vectors<T>& queries, const Vectors<T>& rows, std::size_t most, bool cosine,
                   std::vector<std::vector<NearRow>>& nearest) {
-  const detail::PartsScope full_precision(0);  // whose error is known
+  const detail::RoundingScope full_precision(false);  // whose error is known
   nearest.assign(queries.count, {});
   most = std::min(most, rows.count);
   if (most == 0) return;

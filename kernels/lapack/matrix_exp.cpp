@@ -62,7 +62,7 @@ void matrix_exp(const T* a, T* y, std::size_t n) {
       norm > Pade<T>::largest_norm ? static_cast<int>(std::ceil(std::log2(norm / Pade<T>::largest_norm))) : 0;
   std::vector<T> scaled(a, a + size), square(size), power(size), next(size), odd(size), even(size);
   for (T& element : scaled) element = std::ldexp(element, -halvings);
-  const detail::PartsScope exact(0);
+  const detail::RoundingScope exact(false);
   const auto multiply = [n](const T* left, const T* right, T* to) {
     gemm<T>(1, {left, n, n}, {right, n, n}, 0, {to, n, n});
   };

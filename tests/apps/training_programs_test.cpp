@@ -623,38 +623,42 @@ TEST_F(SyllablesProgramTest, GoesOnWithItsCheckpoint) {
 }
 
 TEST_F(SyllablesProgramTest, SaysWhereAPrecisionIsNoFasterAndKeepsItsName) {
-  const xgrad::MatmulPrecisionGuard guard(xgrad::MatmulPrecision::high);
-  if (xgrad::matmul_precision_in_use() == xgrad::MatmulPrecision::high) GTEST_SKIP() << "high is faster here";
-  const std::string said = "--precision high is no faster on this processor: computing with highest\n";
+  const xgrad::MatmulPrecisionGuard guard(xgrad::MatmulPrecision::medium);
+  if (xgrad::matmul_precision_in_use() == xgrad::MatmulPrecision::medium)
+    GTEST_SKIP() << "medium is faster here";
+  const std::string said = "--precision medium is no faster on this processor: computing with highest\n";
   const std::string arguments = train("--steps 3 --batch 4 --checkpoint " + checkpoint_ + " --metrics ");
-  const std::string high = arguments + metrics_ + " --precision high";
-  ASSERT_TRUE(xgrad_tests::error_of(high, 0).starts_with(said));
+  const std::string medium = arguments + metrics_ + " --precision medium";
+  ASSERT_TRUE(xgrad_tests::error_of(medium, 0).starts_with(said));
   const std::string exact = folder_.path("exact");
   ASSERT_EQ(run_program(train("--steps 3 --batch 4 --metrics " + exact) + " >/dev/null 2>&1").exit_code, 0);
   EXPECT_EQ(json_of(metrics_).at("loss"), json_of(exact).at("loss"));
-  EXPECT_EQ(xgrad_tests::error_of(high + " --resume", 0), said + "resumed after step 3\n");
+  EXPECT_EQ(xgrad_tests::error_of(medium + " --resume", 0), said + "resumed after step 3\n");
   EXPECT_EQ(xgrad_tests::error_of(arguments + metrics_ + " --resume"),
             "train_syllables: " + checkpoint_ +
-                ": --precision must be as in the checkpoint, 'high', got nothing\n");
+                ": --precision must be as in the checkpoint, 'medium', got nothing\n");
 }
 
 // Its products are large enough to be rounded.
-TEST_F(SyllablesProgramTest, ComputesWithAForcedPrecision) {
+TEST_F(SyllablesProgramTest, ComputesWithRoundedProducts) {
+  const xgrad::MatmulPrecisionGuard guard(xgrad::MatmulPrecision::medium);
+  if (xgrad::matmul_precision_in_use() != xgrad::MatmulPrecision::medium)
+    GTEST_SKIP() << "medium is no faster here";
   const std::string program =
       "train_syllables --data " + data_ +
       " --d-model 32 --heads 2 --d-ff 32 --layers 1 --lr 0.02 --steps 3 --batch 64 --metrics ";
   const std::string exact = folder_.path("exact");
   ASSERT_EQ(run_program(program + exact + " >/dev/null 2>&1").exit_code, 0);
   const std::string arguments = program + metrics_ + " --checkpoint " + checkpoint_;
-  const std::string medium = arguments + " --precision medium --force-precision";
+  const std::string medium = arguments + " --precision medium";
   ASSERT_EQ(run_program(medium + " >/dev/null 2>&1").exit_code, 0);
   const double rounded = json_of(metrics_).at("loss").back(), precise = json_of(exact).at("loss").back();
   EXPECT_NE(rounded, precise);
   EXPECT_NEAR(rounded, precise, 0.01);
   EXPECT_EQ(xgrad_tests::error_of(medium + " --resume", 0), "resumed after step 3\n");
-  EXPECT_TRUE(xgrad_tests::error_of(arguments + " --precision medium --resume")
+  EXPECT_TRUE(xgrad_tests::error_of(arguments + " --resume")
                   .ends_with("train_syllables: " + checkpoint_ +
-                             ": --force-precision must be as in the checkpoint, 'true', got nothing\n"));
+                             ": --precision must be as in the checkpoint, 'medium', got nothing\n"));
 }
 
 TEST_F(SyllablesProgramTest, EnglishIsComparedWithTheVowelRule) {

@@ -461,7 +461,7 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   EXPECT_FALSE(parse(
       "--seed 18446744073709551615 --steps 100000000 --batch 2 --d-model 4096 --heads 6 --d-ff 7 --layers 64 "
       "--lr 0.25 --shards 8 --metrics m --log l --checkpoint c --resume --detect-anomaly "
-      "--precision medium --force-precision",
+      "--precision medium",
       options));
   EXPECT_EQ(options.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(options.steps, 100000000u);
@@ -478,7 +478,6 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   EXPECT_TRUE(options.resume);
   EXPECT_TRUE(options.detect_anomaly);
   EXPECT_EQ(options.precision, "medium");
-  EXPECT_TRUE(options.force_precision);
 }
 
 TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
@@ -489,7 +488,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
   EXPECT_EQ(options.lr, 0.05);
   EXPECT_FALSE(options.shards);
   EXPECT_TRUE(options.metrics.empty() && options.log.empty() && options.checkpoint.empty());
-  EXPECT_FALSE(options.resume || options.detect_anomaly || options.force_precision);
+  EXPECT_FALSE(options.resume || options.detect_anomaly);
   EXPECT_EQ(options.precision, "highest");
   EXPECT_EQ(TrainingOptions{}.seed, 0u);
   const auto error_of = [](const std::string& arguments) {
@@ -516,7 +515,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
               "program: " + option + ": must be a number in " + range + ", got " + value + end);
   }
   EXPECT_EQ(error_of("--resume"), "program: --resume requires --checkpoint" + end);
-  EXPECT_EQ(error_of("--precision low"), "program: --precision: low not in {highest,high,medium}" + end);
+  EXPECT_EQ(error_of("--precision low"), "program: --precision: low not in {highest,medium}" + end);
 }
 
 TEST(RunMetricsFileTest, AppearsWholeWhenItIsWritten) {

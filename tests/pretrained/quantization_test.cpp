@@ -192,14 +192,12 @@ TEST(QuantizationTest, Bfloat16IsThatOfProducts) {
     return encoder({Ids(Shape{64, 16}, 7)}).last_hidden_state.value();
   };
   const Array<float> exact = states(quietly);
-  xgrad::force_float32_matmul_precision(true);
   const Array<float> rounded = states(with(Precision::bfloat16));
   {
     const xgrad::MatmulPrecisionGuard guard(xgrad::MatmulPrecision::medium);
     EXPECT_EQ(states(quietly), rounded);
     EXPECT_EQ(rounded != exact, xgrad::matmul_precision_in_use() == xgrad::MatmulPrecision::medium);
   }
-  xgrad::force_float32_matmul_precision(false);
 }
 
 /// A quantised copy of a model, which a test damages.

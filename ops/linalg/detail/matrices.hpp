@@ -35,9 +35,9 @@ std::pair<Variable<T>, Variable<T>> in_common_batch(const char* op, const Variab
 /// Makes products of this thread, and those in the gradients of what it records, float32 products regardless
 /// of the requested precision, for the lifetime of the object: rounded ones would not match the factors of
 /// LAPACK.
-class ExactProducts : PartsScope {
+class ExactProducts : RoundingScope {
  public:
-  ExactProducts() : PartsScope(0) {}
+  ExactProducts() : RoundingScope(false) {}
 };
 
 /// An unshared copy of x's elements.

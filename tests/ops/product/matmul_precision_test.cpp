@@ -14,7 +14,6 @@
 
 #include <xgrad/kernels/gemm/bfloat16.hpp>
 #include <xgrad/kernels/gemm/onednn_gemm.hpp>
-#include <xgrad/kernels/gemm/parts_in_use.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../difference.hpp"
@@ -26,7 +25,6 @@ namespace matmul_precision_test {
 constexpr xgrad::Op broken_op("broken", {"x"});
 
 using xgrad::Array, xgrad::MatmulPrecision, xgrad::MatmulPrecisionGuard, xgrad::Shape, xgrad::Variable;
-using xgrad::detail::Parts;
 using xgrad_tests::KeepNumThreads, xgrad_tests::largest_difference, xgrad_tests::largest_element;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
@@ -39,30 +37,19 @@ double rounded(double x) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
 }
 
-/// A float as one bfloat16 number or the sum of two.
-struct Split {
-  double first, second;
-};
-
-std::vector<Split> all_split(const std::vector<float>& numbers, int parts) {
-  std::vector<Split> all;
-  for (const float number : numbers) {
-    const double first = rounded(number);
-    all.push_back({first, parts == 2 ? rounded(number - first) : 0});
-  }
-  return all;
-}
-
 using Operand = xgrad::kernels::Matrix<const float>;
 using Result = xgrad::kernels::Matrix<float>;
 
-/// high, with oneDNN, and medium are in use, whatever the processor.
 class MatmulPrecisionTest : public testing::Test {
  protected:
-  MatmulPrecisionTest() { xgrad::force_float32_matmul_precision(true); }
-  ~MatmulPrecisionTest() override {
-    xgrad::force_float32_matmul_precision(false);
-    xgrad::set_float32_matmul_precision(MatmulPrecision::highest);
+  ~MatmulPrecisionTest() override { xgrad::set_float32_matmul_precision(MatmulPrecision::highest); }
+};
+
+/// Tests of what medium changes.
+class RoundedProductsTest : public MatmulPrecisionTest {
+ protected:
+  void SetUp() override {
+    if (!xgrad::kernels::bfloat16_is_faster()) GTEST_SKIP() << "medium is no faster on this processor";
   }
 };
 
@@ -83,10 +70,9 @@ std::vector<Array<float>> result_and_gradients(MatmulPrecision precision, const 
   return found;
 }
 
-/// A kernel that computes with so many bfloat16 numbers for each float.
+/// A kernel that computes with rounded factors.
 struct Way {
   std::string name;
-  Parts parts;
   std::function<void(float, const Operand&, const Operand&, float, const Result&)> gemm;
 };
 
@@ -94,23 +80,13 @@ struct Way {
 /// in.
 std::vector<Way> ways() {
   using namespace xgrad::kernels;
-  std::vector<Way> all{
-      {"loops", 1, [](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
-         bfloat16_gemm(alpha, a, b, beta, c, false);
-       }}};
+  std::vector<Way> all{{"loops", [](float alpha, const Operand& a, const Operand& b, float beta,
+                                    const Result& c) { bfloat16_gemm(alpha, a, b, beta, c, false); }}};
   if (has_bfloat16_instructions()) {
-    all.push_back(
-        {"instructions", 1, [](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
-           bfloat16_gemm(alpha, a, b, beta, c, true);
-         }});
+    all.push_back({"instructions", [](float alpha, const Operand& a, const Operand& b, float beta,
+                                      const Result& c) { bfloat16_gemm(alpha, a, b, beta, c, true); }});
   }
-  for (const Parts parts : {Parts{1}, Parts{2}}) {
-    if (!has_onednn()) break;
-    all.push_back({"oneDNN, " + std::to_string(parts), parts,
-                   [parts](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
-                     onednn_gemm(parts, alpha, a, b, beta, c);
-                   }});
-  }
+  if (has_onednn()) all.push_back({"oneDNN", onednn_gemm});
   return all;
 }
 
@@ -135,16 +111,15 @@ TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
         std::vector<float> c = before;
         way.gemm(alpha, {a.data(), m, k, lda, trans_a}, {b.data(), k, n, ldb, trans_b}, beta,
                  {c.data(), m, n, ldc});
-        const std::vector<Split> of_a = all_split(a, way.parts), of_b = all_split(b, way.parts);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < m; ++i) {
           for (std::size_t j = 0; j < n; ++j) {
             double sum = 0, magnitude = 0;
             for (std::size_t p = 0; p < k; ++p) {
-              const Split left = of_a[trans_a ? p * lda + i : i * lda + p];
-              const Split right = of_b[trans_b ? j * ldb + p : p * ldb + j];
-              sum += left.first * right.first + left.first * right.second + left.second * right.first;
-              magnitude += std::abs(left.first * right.first);
+              const double product = rounded(a[trans_a ? p * lda + i : i * lda + p]) *
+                                     rounded(b[trans_b ? j * ldb + p : p * ldb + j]);
+              sum += product;
+              magnitude += std::abs(product);
             }
             const double expected = alpha * sum + (beta == 0 ? 0 : beta * before[i * ldc + j]);
             wrong += !(std::abs(c[i * ldc + j] - expected) <= 2e-6 * (1 + magnitude));
@@ -164,22 +139,19 @@ TEST(Bfloat16Test, PiecesThatBeginAtBordersHaveTheBitsOfTheWhole) {
   xgrad::manual_seed(0);
   constexpr std::size_t m = 3 * onednn_rows + 5, n = onednn_cols + 40, k = 1100;
   const Array<float> a = xgrad::normal<float>({m, k}), b = xgrad::normal<float>({n, k});
-  for (const Parts parts : {Parts{1}, Parts{2}}) {
-    Array<float> whole(Shape{m, n}), pieces(Shape{m, n});
-    const Operand left(a.data(), m, k), right = Operand(b.data(), n, k).transpose();
-    onednn_gemm(parts, 1, left, right, 0, {whole.data(), m, n});
-    const std::size_t row_borders[] = {0, onednn_rows, 3 * onednn_rows, m},
-                      col_borders[] = {0, onednn_cols, n};
-    for (std::size_t i = 0; i < 3; ++i) {
-      for (std::size_t j = 0; j < 2; ++j) {
-        const std::size_t top = row_borders[i], rows = row_borders[i + 1] - top;
-        const std::size_t first = col_borders[j], cols = col_borders[j + 1] - first;
-        onednn_gemm(parts, 1, left.some_rows(top, rows), right.some_cols(first, cols), 0,
-                    Result(pieces.data(), m, n).some_rows(top, rows).some_cols(first, cols));
-      }
+  Array<float> whole(Shape{m, n}), pieces(Shape{m, n});
+  const Operand left(a.data(), m, k), right = Operand(b.data(), n, k).transpose();
+  onednn_gemm(1, left, right, 0, {whole.data(), m, n});
+  const std::size_t row_borders[] = {0, onednn_rows, 3 * onednn_rows, m}, col_borders[] = {0, onednn_cols, n};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const std::size_t top = row_borders[i], rows = row_borders[i + 1] - top;
+      const std::size_t first = col_borders[j], cols = col_borders[j + 1] - first;
+      onednn_gemm(1, left.some_rows(top, rows), right.some_cols(first, cols), 0,
+                  Result(pieces.data(), m, n).some_rows(top, rows).some_cols(first, cols));
     }
-    EXPECT_EQ(pieces, whole) << static_cast<int>(parts);
   }
+  EXPECT_EQ(pieces, whole);
 }
 
 TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
@@ -194,7 +166,6 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
                                                       {-inf, -inf},
                                                       {nan, nan}};
   for (const Way& way : ways()) {
-    if (way.parts != 1) continue;
     for (const auto& [x, expected] : cases) {
       const auto is_right = [wanted = expected](float y) {
         return y == wanted || (std::isnan(y) && std::isnan(wanted));
@@ -247,20 +218,20 @@ TEST_F(MatmulPrecisionTest, TheInnermostGuardCountsThenTheProcess) {
   xgrad::set_float32_matmul_precision("medium");
   EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::medium);
   {
-    const MatmulPrecisionGuard outer(MatmulPrecision::high);
-    EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::high);
+    const MatmulPrecisionGuard outer(MatmulPrecision::highest);
+    EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
     {
-      const MatmulPrecisionGuard inner(MatmulPrecision::highest);
-      EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
+      const MatmulPrecisionGuard inner(MatmulPrecision::medium);
+      EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::medium);
     }
-    EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::high);
+    EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
   }
   EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::medium);
 }
 
 TEST_F(MatmulPrecisionTest, GuardsAreOfOneThread) {
   xgrad::set_float32_matmul_precision("medium");
-  const MatmulPrecisionGuard guard(MatmulPrecision::high);
+  const MatmulPrecisionGuard guard(MatmulPrecision::highest);
   MatmulPrecision elsewhere{};
   std::thread([&] { elsewhere = xgrad::float32_matmul_precision(); }).join();
   EXPECT_EQ(elsewhere, MatmulPrecision::medium);
@@ -287,36 +258,15 @@ TEST_F(MatmulPrecisionTest, WhatIsThrownEndsTheGuard) {
 }
 
 TEST_F(MatmulPrecisionTest, NamesAreThoseOfPyTorch) {
-  for (const char* name : {"highest", "high", "medium"}) {
+  for (const char* name : {"medium", "highest"}) {
     xgrad::set_float32_matmul_precision(name);
     EXPECT_EQ(to_string(xgrad::float32_matmul_precision()), name);
   }
-  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::set_float32_matmul_precision("low"); }),
-            "set_float32_matmul_precision: expected highest, high or medium, got 'low'");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::set_float32_matmul_precision("high"); }),
+            "set_float32_matmul_precision: expected highest or medium, got 'high'");
 }
 
-TEST_F(MatmulPrecisionTest, HighNeedsOneDnn) {
-  const MatmulPrecisionGuard guard(MatmulPrecision::high);
-  EXPECT_EQ(xgrad::matmul_precision_in_use(),
-            xgrad::kernels::has_onednn() ? MatmulPrecision::high : MatmulPrecision::highest);
-}
-
-TEST_F(MatmulPrecisionTest, HighIsNearToFloatAndMediumIsNot) {
-  if (!xgrad::kernels::has_onednn()) GTEST_SKIP() << "built without oneDNN";
-  xgrad::manual_seed(5);
-  const std::vector<Variable<float>> x{leaf({300, 200}), leaf({200, 96})};
-  const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
-  const auto exact = result_and_gradients(MatmulPrecision::highest, product, x);
-  const auto high = result_and_gradients(MatmulPrecision::high, product, x);
-  const auto medium = result_and_gradients(MatmulPrecision::medium, product, x);
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    EXPECT_NE(high[i], exact[i]) << i;
-    EXPECT_LE(largest_difference(high[i], exact[i]), 2e-5 * largest_element(exact[i])) << i;
-    EXPECT_GE(largest_difference(medium[i], exact[i]), 5e-4 * largest_element(exact[i])) << i;
-  }
-}
-
-TEST(MatmulPrecisionRuleTest, WhatIsNotFasterIsComputedAsTheNextHigherOne) {
+TEST_F(MatmulPrecisionTest, MediumIsHighestWhereItIsNotFaster) {
   const Variable<float> a = leaf({80, 70}), b = leaf({70, 90});
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   const MatmulPrecisionGuard guard(MatmulPrecision::medium);
@@ -326,7 +276,7 @@ TEST(MatmulPrecisionRuleTest, WhatIsNotFasterIsComputedAsTheNextHigherOne) {
   for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_EQ(exact[i] == asked[i], !in_use) << i;
 }
 
-TEST_F(MatmulPrecisionTest, EveryProductIsRoundedAndSoAreItsGradientsWhereverTheBackwardRuns) {
+TEST_F(RoundedProductsTest, EveryProductIsRoundedAndSoAreItsGradientsWhereverTheBackwardRuns) {
   xgrad::manual_seed(0);
   using List = std::vector<Variable<float>>;
   const std::vector<std::pair<std::string, std::pair<List, Variable<float> (*)(const List&)>>> ops = {
@@ -371,7 +321,7 @@ Array<float> gradient_of_gradient(MatmulPrecision precision, const Variable<floa
   return grad(sum(square(da)), {b})[0].value();
 }
 
-TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedToo) {
+TEST_F(RoundedProductsTest, GradientsOfGradientsAreRoundedToo) {
   xgrad::manual_seed(3);
   const Variable<float> a = leaf({64, 80}), b = leaf({80, 70});
   const Array<float> exact = gradient_of_gradient(MatmulPrecision::highest, a, b),
@@ -380,7 +330,7 @@ TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedToo) {
   EXPECT_LE(largest_difference(medium, exact), 2e-2 * largest_element(exact));
 }
 
-TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedInEveryThread) {
+TEST_F(RoundedProductsTest, GradientsOfGradientsAreRoundedInEveryThread) {
   xgrad::manual_seed(3);
   const Variable<float> a = leaf({64, 80}), b = leaf({80, 70});
   Array<float> elsewhere;
@@ -388,7 +338,7 @@ TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedInEveryThread) {
   EXPECT_EQ(elsewhere, gradient_of_gradient(MatmulPrecision::medium, a, b));
 }
 
-TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {
+TEST_F(RoundedProductsTest, BitsDoNotDependOnTheNumberOfThreads) {
   xgrad::manual_seed(1);
   const KeepNumThreads keep;
   const std::vector<Variable<float>> products{leaf({500, 200}), leaf({200, 300})},
@@ -396,29 +346,27 @@ TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {
       attended{leaf({4, 300, 64}), leaf({4, 300, 64}), leaf({4, 300, 64})};
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   const auto attention = [](const auto& x) { return xgrad::scaled_dot_product_attention(x[0], x[1], x[2]); };
-  const auto all = [&](MatmulPrecision precision, std::size_t threads) {
+  const auto all = [&](std::size_t threads) {
     xgrad::set_num_threads(threads);
-    std::vector<Array<float>> found = result_and_gradients(precision, product, products);
-    for (Array<float>& one : result_and_gradients(precision, product, wide)) found.push_back(std::move(one));
-    for (Array<float>& one : result_and_gradients(precision, attention, attended))
+    std::vector<Array<float>> found = result_and_gradients(MatmulPrecision::medium, product, products);
+    for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, product, wide))
+      found.push_back(std::move(one));
+    for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, attention, attended))
       found.push_back(std::move(one));
     return found;
   };
-  for (const MatmulPrecision precision : {MatmulPrecision::high, MatmulPrecision::medium}) {
-    const std::vector<Array<float>> alone = all(precision, 1);
-    for (const std::size_t threads : {2, 3, 7})
-      EXPECT_EQ(all(precision, threads), alone) << to_string(precision) << ", " << threads << " threads";
-  }
+  const std::vector<Array<float>> alone = all(1);
+  for (const std::size_t threads : {2, 3, 7}) EXPECT_EQ(all(threads), alone) << threads << " threads";
 }
 
-TEST_F(MatmulPrecisionTest, DoublesStayAsTheyAre) {
+TEST_F(RoundedProductsTest, DoublesStayAsTheyAre) {
   const Variable<double> x(xgrad::normal<double>({80, 80}));
   const Array<double> expected = matmul(x, x).value();
   const MatmulPrecisionGuard guard(MatmulPrecision::medium);
   EXPECT_EQ(matmul(x, x).value(), expected);
 }
 
-TEST_F(MatmulPrecisionTest, LinearAlgebraStaysAsItIs) {
+TEST_F(RoundedProductsTest, LinearAlgebraStaysAsItIs) {
   xgrad::manual_seed(2);
   using List = std::vector<Variable<float>>;
   const auto scaled = [](const Shape& shape) {
@@ -450,7 +398,7 @@ TEST_F(MatmulPrecisionTest, LinearAlgebraStaysAsItIs) {
   }
 }
 
-TEST_F(MatmulPrecisionTest, CholeskysGradientsStayAsTheyAreOnBothWays) {
+TEST_F(RoundedProductsTest, CholeskysGradientsStayAsTheyAreOnBothWays) {
   xgrad::manual_seed(4);
   const Array<float> x = xgrad::normal<float>({72, 72});
   const Variable<float> a(
