@@ -1,10 +1,10 @@
 # What the shared libraries export: all but the kernels, and but for these, the private parts. The names are those of
 # the namespaces detail that installed headers or another component calls; tests/exports.sh checks that each is there.
 set(exported_details
-    AdamBase all_gather_numbers array_from AttributeList broadcast_shape broadcast_strides build_fresh
-    check_count check_folder checkpoint checksum common_shape CopiedFiles disagreement dispose error_text exists
-    fail_changed fail_once grad_down_to GradientExchange hessian hexadecimal hvp implicit_function in_backward
-    in_quotes int8_after_attention InterruptGuard jacobian join Json json_error jvp lengths_of_rows load
+    AdamBase array_from AttributeList broadcast_shape broadcast_strides build_fresh
+    check_count check_folder check_parameters checkpoint common_shape CopiedFiles dispose ElementSums error_text exists
+    fail_changed fail_once fit_loop grad_down_to GradientExchange hessian hexadecimal hvp implicit_function in_backward
+    in_quotes int8_after_attention InterruptGuard jacobian join Json json_error jvp key_of_shard lengths_of_rows load
     make_folder make_value MessageReader MessageWriter middle_axis module_frame module_prefix ModuleScope Mt19937
     nearest_of next_order
     Node normalize_axis notify_op number_text packed_self_attention parse_einsum pool_allocate pool_release

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "../base/error.hpp"
 #include "../base/random.hpp"
@@ -80,15 +81,31 @@ void check_config(const Metadata& metadata, const Metadata& config) {
   if (!wrong.empty()) throw ValueError(wrong);
 }
 
-/// The file that rank 0 sees.
-SafetensorsFile sent_file(const std::string& path, Communicator& ranks) {
-  std::vector<std::byte> bytes;
-  if (ranks.rank() == 0) {
-    const MappedFile file(path);
-    bytes.assign(file.bytes().begin(), file.bytes().end());
+std::size_t load(const std::string& path, const SafetensorsFile& file, const TrainingParts& parts,
+                 const Metadata& config) {
+  const auto metadata = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  if (!is_checkpoint(file.metadata()))
+    detail::fail<FileError>(path, ": must be a checkpoint of a training run");
+  if (metadata(format_key) != format)
+    detail::fail<FileError>(path, ": must be of the format '", format, "', got '", metadata(format_key), "'");
+  Run run(parts, 0);
+  try {
+    check_config(file.metadata(), config);
+    const TrainingState state = state_in(file);
     file.throw_if_changed();
+    Generator random;
+    random.set_state(metadata(random_key));
+    run.load_state_dict(state);
+    Generator& generator = default_generator();  // what follows needs no memory: it cannot fail
+    const std::lock_guard lock(generator.mutex());
+    generator = random;
+    return run.step;
+  } catch (const ValueError& error) {
+    throw ValueError(path + ": " + error.what());
   }
-  return {path, broadcast(ranks, std::move(bytes))};
 }
 
 }  // namespace
@@ -114,32 +131,13 @@ void save_checkpoint(const TrainingParts& parts, const std::string& path, std::s
   write_safetensors(std::move(tensors), path, metadata);
 }
 
-std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config,
-                            Communicator* ranks) {
-  const SafetensorsFile file = ranks != nullptr ? sent_file(path, *ranks) : SafetensorsFile(path);
-  const auto metadata = [&](const char* key) {
-    const auto found = file.metadata().find(key);
-    return found == file.metadata().end() ? std::string() : found->second;
-  };
-  if (!is_checkpoint(file.metadata()))
-    detail::fail<FileError>(path, ": must be a checkpoint of a training run");
-  if (metadata(format_key) != format)
-    detail::fail<FileError>(path, ": must be of the format '", format, "', got '", metadata(format_key), "'");
-  Run run(parts, 0);
-  try {
-    check_config(file.metadata(), config);
-    const TrainingState state = state_in(file);
-    file.throw_if_changed();
-    Generator random;
-    random.set_state(metadata(random_key));
-    run.load_state_dict(state);
-    Generator& generator = default_generator();  // what follows needs no memory: it cannot fail
-    const std::lock_guard lock(generator.mutex());
-    generator = random;
-    return run.step;
-  } catch (const ValueError& error) {
-    throw ValueError(path + ": " + error.what());
-  }
+std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config) {
+  return load(path, SafetensorsFile(path), parts, config);
+}
+
+std::size_t load_checkpoint(const std::string& name, std::vector<std::byte> bytes, const TrainingParts& parts,
+                            const Metadata& config) {
+  return load(name, SafetensorsFile(name, std::move(bytes)), parts, config);
 }
 
 }  // namespace xgrad

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "../train/communicator.hpp"
 #include "../train/stateful.hpp"
 #include "safetensors.hpp"
 
@@ -54,9 +55,10 @@ bool is_checkpoint(const Metadata& metadata);
 /// uninterrupted. Throws FileError for a file that is broken or not a checkpoint, ValueError for one of
 /// another run, with all differences:
 /// "run.safetensors: --d-model must be as in the checkpoint, '64', got '32'". On failure, changes nothing.
-///
-/// With ranks, rank 0 reads the file and sends it to the others, which need no access to it.
-std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {},
-                            Communicator* ranks = nullptr);
+std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {});
+
+/// The same for the bytes of a file, such as another process has sent; `name` replaces its path in errors.
+std::size_t load_checkpoint(const std::string& name, std::vector<std::byte> bytes, const TrainingParts& parts,
+                            const Metadata& config = {});
 
 }  // namespace xgrad

@@ -61,14 +61,12 @@ struct Training::Impl {
       : settings(chosen),
         model(model_of(chosen)),
         optimizer(model.parameters(), {.lr = chosen.lr}),
-        sharded(model.parameters(), {.shards = 1, .seed = chosen.seed}),
         scheduler(apps::warmup_and_cosine(optimizer, chosen.steps, chosen.steps / 20)),
         draws(xgrad::default_generator()) {}
 
   TrainingSettings settings;
   PartialEncoder model;
   xgrad::AdamW<float> optimizer;
-  xgrad::ShardedStep<float> sharded;
   xgrad::LRScheduler<float> scheduler;
   xgrad::Generator draws;  // of the batches: other draws in between change nothing
   std::size_t done = 0;
@@ -84,13 +82,11 @@ TrainedStep Training::step() {
   if (is_done()) xgrad::detail::fail<xgrad::ValueError>("The training is at its end.");
   const xgrad::Ids drawn =
       xgrad::randint(0, static_cast<std::int64_t>(task().questions.size()), {Training::batch}, impl_->draws);
-  const std::vector<std::size_t> batch(drawn.begin(), drawn.end());
-  const xgrad::BatchLoss loss =
-      impl_->sharded.backward(impl_->done, batch, [&](std::span<const std::size_t> chosen) {
-        std::vector<Question> picked;
-        for (const std::size_t i : chosen) picked.push_back(task().questions[i]);
-        return apps::cloze_loss(impl_->model, task().vocabulary, picked);
-      });
+  std::vector<Question> picked;
+  for (const std::int64_t i : drawn) picked.push_back(task().questions[static_cast<std::size_t>(i)]);
+  impl_->optimizer.zero_grad();
+  const xgrad::BatchLoss loss = xgrad::backward_mean(
+      apps::cloze_loss(impl_->model, task().vocabulary, picked), impl_->optimizer.parameters());
   const double norm = clip_grad_norm(impl_->optimizer.parameters(), 1.0);
   impl_->optimizer.step();
   const double lr = impl_->optimizer.lr();

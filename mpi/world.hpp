@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
-#include "../train/communicator.hpp"
+#include "communicator.hpp"
 
 namespace xgrad::mpi {
 

@@ -36,6 +36,16 @@ double norm_of_gradients(const std::vector<Variable<T>>& parameters) {
 }  // namespace
 
 template <class T>
+void detail::scale_gradients(const std::vector<Variable<T>>& parameters, T factor) {
+  for (const Variable<T>& parameter : parameters) {
+    if (!parameter.has_grad()) continue;
+    const Variable<T> gradient = parameter.grad();
+    T* elements = mutable_data(gradient);
+    kernels::scale(factor, elements, elements, gradient.size());
+  }
+}
+
+template <class T>
 double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm,
                       ClipGradNormOptions options) {
   if (!(max_norm >= 0)) {
@@ -45,13 +55,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   if (options.error_if_nonfinite && !std::isfinite(norm)) {
     detail::fail<std::runtime_error>("clip_grad_norm: the norm of the gradients must be finite, got ", norm);
   }
-  if (factor >= 1) return norm;
-  for (const Variable<T>& parameter : parameters) {
-    if (!parameter.has_grad()) continue;
-    const Variable<T> gradient = parameter.grad();
-    T* elements = detail::mutable_data(gradient);
-    kernels::scale(static_cast<T>(factor), elements, elements, gradient.size());
-  }
+  if (!(factor >= 1)) detail::scale_gradients(parameters, static_cast<T>(factor));
   return norm;
 }
 
@@ -69,6 +73,8 @@ void clip_grad_value(const std::vector<Variable<T>>& parameters, double clip_val
   }
 }
 
+template void detail::scale_gradients(const std::vector<Variable<float>>&, float);
+template void detail::scale_gradients(const std::vector<Variable<double>>&, double);
 template double clip_grad_norm(const std::vector<Variable<float>>&, double, ClipGradNormOptions);
 template double clip_grad_norm(const std::vector<Variable<double>>&, double, ClipGradNormOptions);
 template void clip_grad_value(const std::vector<Variable<float>>&, double);

@@ -27,4 +27,12 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
 template <class T>
 void clip_grad_value(const std::vector<Variable<T>>& parameters, double clip_value);
 
+namespace detail {
+
+/// Multiplies all gradients by a factor, in place. Skips parameters without a gradient.
+template <class T>
+void scale_gradients(const std::vector<Variable<T>>& parameters, T factor);
+
+}  // namespace detail
+
 }  // namespace xgrad

@@ -2,17 +2,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "../base/detail/seconds_since.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
-#include "../kernels/gemm/gemm.hpp"
-#include "../ops/product/matmul_precision.hpp"
+#include "detail/fit_loop.hpp"
 #include "detail/interrupt_guard.hpp"
 #include "detail/metrics_log.hpp"
 #include "detail/progress_bar.hpp"
@@ -29,16 +24,6 @@ void check_finite(const char* what, std::size_t step, double number) {
       "; DetectAnomaly, in programs --detect-anomaly, names the op that makes a nan");
 }
 
-/// What one of the ranks has seen counts for all of them.
-void agree(Communicator* ranks, std::initializer_list<bool*> flags) {
-  if (ranks == nullptr) return;
-  std::vector<std::uint64_t> counts;
-  for (const bool* flag : flags) counts.push_back(*flag ? 1 : 0);
-  counts = all_sum(*ranks, counts);
-  auto count = counts.begin();
-  for (bool* flag : flags) *flag = *count++ > 0;
-}
-
 /// 0, 1, 2, 5, 10, 20, 50, ...
 bool is_observed(std::size_t step) {
   while (step > 0 && step % 10 == 0) step /= 10;
@@ -53,37 +38,23 @@ void call_observer(const std::function<void(std::size_t)>& observe, std::size_t 
   observe(step);
 }
 
-TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
-                          const FitOptions& options) {
+}  // namespace
+
+TrainingLog detail::fit_loop(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
+                             const FitOptions& options, const AgreeOnEnd& agree) {
   if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
   if (options.evaluate && options.evaluate_every == 0)
     detail::fail<ValueError>("fit: evaluate_every must be at least 1, got 0: evaluate would not be called");
-  const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
-  if (options.ranks != nullptr) {
-    const std::string random = get_rng_state();
-    check_agreement(*options.ranks,
-                    {{"xgrad's version", XGRAD_VERSION},
-                     {"the precision of matrix products", to_string(matmul_precision_in_use())},
-                     {"the number of steps", std::to_string(steps)},
-                     {"the first step", std::to_string(options.first_step)},
-                     {"the checksum of the default generator's state",
-                      std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
-    const std::string processors =
-        detail::disagreement(*options.ranks, {{"OpenBLAS's processor", blas_core_name()},
-                                              {"the set of instructions", kernels::instruction_set()}});
-    if (!processors.empty() && leads)
-      std::fprintf(stderr, "warning: %s; another number of ranks can have other bits\n", processors.c_str());
-  }
-  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step, options.about, options.seed);
+  detail::MetricsLog metrics(options.metrics, options.first_step, options.about, options.seed);
   TrainingLog log;
   log.steps = options.first_step;
-  const detail::InterruptGuard guard(options.ranks != nullptr);
+  const detail::InterruptGuard guard(agree != nullptr);
   const Clock::time_point start = Clock::now();
   detail::ProgressBar progress(options.first_step, steps, options.evaluate ? options.evaluate_every : 0,
-                               options.progress && leads);
+                               options.progress);
   const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };
   while (log.steps < steps && !log.interrupted && !log.stopped) {
-    const bool observed = leads && (log.steps == options.first_step || is_observed(log.steps));
+    const bool observed = log.steps == options.first_step || is_observed(log.steps);
     if (observed) call_observer(options.observe, log.steps);
     const Clock::time_point began = Clock::now();
     const StepResult result = step(log.steps);
@@ -102,27 +73,20 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     log.interrupted = guard.interrupted();
     if (log.interrupted) log.signal = guard.signal();
     bool failed = metrics.failed();
-    agree(options.ranks, {&log.stopped, &log.interrupted, &failed});
+    if (agree) agree(log.stopped, log.interrupted, failed);
     const bool last = log.steps == steps || log.interrupted || log.stopped || failed;
     if (!last && !due(options.save_every)) continue;
-    if (options.save && leads) options.save(log.steps);
+    if (options.save) options.save(log.steps);
     metrics.flush();
   }
-  if (leads && !log.losses.empty()) call_observer(options.observe, log.steps);
+  if (!log.losses.empty()) call_observer(options.observe, log.steps);
   log.seconds = detail::seconds_since(start);
   return log;
 }
 
-}  // namespace
-
 TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                 const FitOptions& options) {
-  try {
-    return fit_this_rank(steps, step, options);
-  } catch (const std::exception& error) {
-    if (options.ranks != nullptr && options.ranks->size() > 1) options.ranks->abort(error.what());
-    throw;
-  }
+  return detail::fit_loop(steps, step, options, nullptr);
 }
 
 }  // namespace xgrad

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
-#include "communicator.hpp"
 
 namespace xgrad {
 
@@ -27,20 +26,18 @@ struct FitOptions {
   std::string metrics = {};    ///< path of a file for one line of JSON per step
 
   /// Called with the number of completed steps, whenever evaluate_every divides it; returning false ends the
-  /// run. With ranks, all of them call it, and the run ends if it returns false on any.
+  /// run.
   std::function<bool(std::size_t)> evaluate = {};
   std::size_t evaluate_every = 1000;
 
   /// Called with the number of completed steps, whenever save_every divides it, and after the last step of
-  /// the run; not after an exception of step() or evaluate(), nor without a step. With ranks, only rank 0
-  /// calls it: it must not wait for the others, and must take less time than their timeout
-  /// (mpi::WorldOptions::timeout).
+  /// the run; not after an exception of step() or evaluate(), nor without a step.
   std::function<void(std::size_t)> save = {};
   std::size_t save_every = 1000;
 
   /// Called to observe the run, with the number of completed steps: before the steps 0, 1, 2, 5, 10, 20, 50,
   /// ... and the first one, and after the last. Its random numbers are drawn from a separate generator, so
-  /// that it does not change the run. With ranks, only rank 0 calls it.
+  /// that it does not change the run.
   std::function<void(std::size_t)> observe = {};
   /// Called after a step preceded by observe(), with the same number: the leaves still have the gradients of
   /// that step.
@@ -49,9 +46,6 @@ struct FitOptions {
   /// Description of the run in the first line of the metrics: its options by name, and its seed.
   std::map<std::string, std::string> about = {};
   std::optional<std::uint64_t> seed = {};
-
-  /// The ranks that share the run, each of which calls fit(); null: this process alone.
-  Communicator* ranks = nullptr;
 };
 
 /// Result of a training run.
@@ -60,7 +54,7 @@ struct TrainingLog {
   std::size_t steps = 0;       ///< in total, including those before first_step
   double seconds = 0;
   bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP
-  int signal = 0;            ///< the one that interrupted it on this rank; 0 if it came to another one
+  int signal = 0;            ///< the one that interrupted it; 0 if another process got it
   bool stopped = false;      ///< by evaluate()
 };
 
@@ -72,12 +66,6 @@ struct TrainingLog {
 /// "options": {...}, "seed": "0"}}, followed by a line such as {"step": 3, "loss": 0.5, "lr": 0.001,
 /// "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a resumed run keeps the lines of the steps
 /// before first_step and appends to them. A run from step 0 replaces no file: it must be empty or absent.
-///
-/// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one rank (also SIGUSR1,
-/// which mpirun forwards) ends the run of all after the same step. Before the first step, throws ValueError
-/// on all ranks, with the differences, unless all have the same version of xgrad, number of steps, first step
-/// and state of the default generator; rank 0 warns if their processors have different instruction sets, as
-/// the weights then depend on the assignment of work. An exception on one rank aborts the run of all.
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite,
 /// "fit: the loss of step 12 is nan", without saving, so that the last checkpoint is from before that step.

@@ -17,9 +17,9 @@
 #include <xgrad/base/detail/folder_names.hpp>
 #include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/base/error.hpp>
-#include <xgrad/train/communicator.hpp>
 
 #include "../common/command_line.hpp"
+#include "ranks.hpp"
 
 namespace apps {
 namespace {
@@ -66,8 +66,9 @@ void add_options(CommandLine& app, RunOptions& options) {
   app.add_option("--lr", options.lr, "Highest learning rate")
       ->check(in_range(1e-9, 10.0))
       ->capture_default_str();
-  app.add_option("--shards", options.shards,
-                 "Parts of a batch, which ranks share; 1, or 8 if there are several ranks")
+  app.add_option(
+         "--shards", options.shards,
+         "Parts of a batch, which ranks share, in a build with MPI; 1, or 8 if there are several ranks")
       ->check(sizes);
   app.add_option("--metrics", options.metrics, "Write the results to this JSON file")->path(PathUse::output);
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file")

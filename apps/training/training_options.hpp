@@ -12,13 +12,10 @@
 #include <xgrad/base/detail/json_tree_fwd.hpp>
 #include <xgrad/base/file.hpp>
 
-namespace xgrad {
-class Communicator;
-}  // namespace xgrad
-
 namespace apps {
 
 class CommandLine;
+class Ranks;
 
 /// How a model is trained.
 struct RunOptions {
@@ -29,8 +26,8 @@ struct RunOptions {
   std::string program = {};  ///< its name
   std::string metrics = {}, log = {}, checkpoint = {}, report = {};
   bool resume = false, detect_anomaly = false;
-  std::string precision = "highest";     ///< of matrix products
-  xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
+  std::string precision = "highest";  ///< of matrix products
+  Ranks* ranks = nullptr;             ///< that share the run; null: this process alone
 
   std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }
 

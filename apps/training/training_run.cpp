@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 
+#include <xgrad/base/detail/checksum.hpp>
 #include <xgrad/base/detail/json_tree.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
@@ -44,17 +45,17 @@ const char* outcome(const xgrad::TrainingLog& log) {
   return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
 }
 
-std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts) {
+std::vector<std::size_t> sum_of(Ranks* ranks, const std::vector<std::size_t>& counts) {
   if (ranks == nullptr) return counts;
-  const std::vector<std::uint64_t> sums = all_sum(*ranks, {counts.begin(), counts.end()});
+  const std::vector<std::uint64_t> sums = ranks->sum({counts.begin(), counts.end()});
   return {sums.begin(), sums.end()};
 }
 
-double total_of(xgrad::Communicator* ranks, const std::vector<double>& numbers) {
+double total_of(Ranks* ranks, const std::vector<double>& numbers) {
   std::vector<std::uint64_t> bits;
   bits.reserve(numbers.size());
   for (const double number : numbers) bits.push_back(std::bit_cast<std::uint64_t>(number));
-  if (ranks != nullptr) bits = all_sum(*ranks, bits);
+  if (ranks != nullptr) bits = ranks->sum(bits);
   double sum = 0;
   for (const std::uint64_t number : bits) sum += std::bit_cast<double>(number);
   return sum;
@@ -73,20 +74,20 @@ TrainingRun::TrainingRun(const RunOptions& options, const xgrad::Module<float>& 
     : options_(options),
       model_(model),
       optimizer_(recipe.groups),
-      sharded_(optimizer_.parameters(),
-               {.shards = options.shard_count(), .seed = options.seed, .ranks = options.ranks}),
       scheduler_(recipe.schedule(optimizer_)),
       clip_(recipe.clip),
       config_(std::move(config)) {
   for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
                                      {"--steps", options.steps},
                                      {"--batch", options.batch},
-                                     {"--shards", sharded_.shards()}}) {
+                                     {"--shards", options.shard_count()}}) {
     config_[name] = std::to_string(number);
   }
   config_["--lr"] = xgrad::detail::number_text(options.lr);
   if (options.precision != "highest") config_["--precision"] = options.precision;
   keep("scheduler", scheduler_);
+  if (options.ranks != nullptr)
+    options.ranks->share(optimizer_.parameters(), options.shard_count(), options.seed);
 }
 
 TrainingRun::TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model,
@@ -137,9 +138,19 @@ void TrainingRun::show(xgrad::ReportExample example, std::function<xgrad::Variab
   report_.show(std::move(example), std::move(loss), std::move(show));
 }
 
+xgrad::BatchLoss TrainingRun::backward(const std::vector<std::size_t>& examples,
+                                       const LossOfExamples& loss_of) {
+  if (options_.ranks != nullptr) return options_.ranks->backward(step_, examples, loss_of);
+  xgrad::Generator draws(
+      xgrad::detail::key_of_shard(options_.seed, step_, 0));  // a resumed run draws the same
+  const xgrad::UseGenerator use(draws);
+  optimizer_.zero_grad();
+  return backward_mean(loss_of(examples), optimizer_.parameters());
+}
+
 xgrad::StepResult TrainingRun::update(const std::vector<std::size_t>& examples,
-                                      const xgrad::ShardedStep<float>::Shard& shard) {
-  const xgrad::BatchLoss loss = sharded_.backward(step_, examples, shard);
+                                      const LossOfExamples& loss_of) {
+  const xgrad::BatchLoss loss = backward(examples, loss_of);
   const double norm = clip_grad_norm(optimizer_.parameters(), clip_);
   optimizer_.step();
   const double lr = optimizer_.lr();
@@ -151,10 +162,12 @@ xgrad::StepResult TrainingRun::update(const std::vector<std::size_t>& examples,
 xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& step) {
   std::optional<xgrad::FileLock> lock;
   if (!options_.checkpoint.empty() && options_.leads()) lock.emplace(options_.checkpoint);
-  xgrad::FitOptions how{.metrics = options_.log, .ranks = options_.ranks};
-  if (options_.ranks != nullptr) check_agreement(*options_.ranks, agreement());
+  xgrad::FitOptions how{.metrics = options_.log};
+  if (options_.ranks != nullptr) options_.ranks->compare(agreement());
   if (options_.resume) {
-    how.first_step = load_checkpoint(options_.checkpoint, parts_, config_, options_.ranks);
+    how.first_step = options_.ranks != nullptr
+                         ? options_.ranks->load_checkpoint(options_.checkpoint, parts_, config_)
+                         : load_checkpoint(options_.checkpoint, parts_, config_);
     if (options_.leads()) std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
     report_.resumed_after(how.first_step);
   }
@@ -182,7 +195,8 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
   check_room();
   xgrad::TrainingLog log;
   try {
-    log = xgrad::fit(options_.steps, numbered_step, how);
+    log = options_.ranks != nullptr ? options_.ranks->fit(options_.steps, numbered_step, how)
+                                    : xgrad::fit(options_.steps, numbered_step, how);
   } catch (const xgrad::FileError& error) {  // of the log or the checkpoint, which is not to cost the model
     if (is_trained_ && !save_path_.empty()) {
       save_anywhere();
@@ -202,8 +216,6 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
                  options_.checkpoint.empty() ? "without --checkpoint, the run cannot be continued"
                                              : "the same command with --resume continues the run");
   }
-  if (options_.ranks != nullptr && options_.leads())
-    std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
   if (!best_.empty()) model_.load_state_dict(best_);
   report_.profile();
   if (!report_.write(config_, log.seconds)) file_is_lost_ = true;
@@ -260,17 +272,12 @@ xgrad::detail::JsonTree TrainingRun::metrics(const xgrad::TrainingLog& log) cons
                                  {"seed", options_.seed},
                                  {"interrupted", log.interrupted},
                                  {"loss", log.losses}};
-  if (options_.ranks == nullptr) return all;
-  all["ranks"] = xgrad::detail::JsonTree::array();
-  for (const xgrad::RankTimes& times : sharded_.rank_times()) {
-    all["ranks"].push_back(
-        {{"computing", times.computing}, {"waiting", times.waiting}, {"overlapping", times.overlapping}});
-  }
+  if (options_.ranks != nullptr) options_.ranks->add_times(all);
   return all;
 }
 
-xgrad::Agreement TrainingRun::agreement() const {
-  xgrad::Agreement all = config_;
+xgrad::Metadata TrainingRun::agreement() const {
+  xgrad::Metadata all = config_;
   all["the checksum of the training data"] = std::to_string(words_);
   return all;
 }

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include <xgrad/base/detail/json_tree_fwd.hpp>
+#include <xgrad/base/detail/range.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/train/adam.hpp>
-#include <xgrad/train/communicator.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
-#include <xgrad/train/sharded_step.hpp>
 #include <xgrad/train/trainer.hpp>
 
+#include "ranks.hpp"
 #include "run_report.hpp"
 #include "training_options.hpp"
 
@@ -46,10 +46,10 @@ void for_each_part(const RunOptions& options, const std::vector<Element>& all, c
 }
 
 /// What all ranks have counted.
-std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts);
+std::vector<std::size_t> sum_of(Ranks* ranks, const std::vector<std::size_t>& counts);
 
 /// The sum of numbers, each of which one rank has and the others have as 0, in their order.
-double total_of(xgrad::Communicator* ranks, const std::vector<double>& numbers);
+double total_of(Ranks* ranks, const std::vector<double>& numbers);
 
 /// The sum of f(part) over the parts that ranks share. Its bits do not depend on how many ranks there are.
 template <class Element, class F>
@@ -112,10 +112,9 @@ class TrainingRun {
   void show(xgrad::ReportExample example, std::function<xgrad::Variable<float>()> loss,
             std::function<void(xgrad::ReportStep&)> show = {});
 
-  /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
-  /// loss of some of its examples. Call it in each step.
-  xgrad::StepResult update(const std::vector<std::size_t>& examples,
-                           const xgrad::ShardedStep<float>::Shard& shard);
+  /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's. Call it in each
+  /// step.
+  xgrad::StepResult update(const std::vector<std::size_t>& examples, const LossOfExamples& loss_of);
 
   /// Calls step(), which has to call update(), for all steps that are left; at the end the model has the best
   /// weights.
@@ -149,14 +148,14 @@ class TrainingRun {
   xgrad::detail::JsonTree metrics(const xgrad::TrainingLog& log) const;
 
  private:
-  xgrad::Agreement agreement() const;
+  xgrad::BatchLoss backward(const std::vector<std::size_t>& examples, const LossOfExamples& loss_of);
+  xgrad::Metadata agreement() const;
   void check_room() const;
   std::string save_anywhere();
 
   const RunOptions options_;
   xgrad::Module<float> model_;
   xgrad::AdamW<float> optimizer_;
-  xgrad::ShardedStep<float> sharded_;
   xgrad::LRScheduler<float> scheduler_;
   double clip_;
   xgrad::Metadata config_, about_;

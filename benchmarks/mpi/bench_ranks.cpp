@@ -15,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/mpi/world.hpp>
+#include <xgrad/base/detail/checksum.hpp>
+#include <xgrad/mpi.hpp>
 #include <xgrad/ops/product/matmul_precision.hpp>
 
 #include "../../apps/common/command_line.hpp"
@@ -99,7 +100,7 @@ class Way {
   const std::vector<double>& times() const { return times_; }
   void forget_times() { times_.clear(); }
   Training& training() { return training_; }
-  virtual const xgrad::ShardedStep<float>* sharded() const { return nullptr; }
+  virtual const xgrad::mpi::ShardedStep<float>* sharded() const { return nullptr; }
 
  protected:
   virtual void gradients() = 0;
@@ -150,11 +151,11 @@ class Whole : public Way {
 
 class Sharded : public Way {
  public:
-  Sharded(std::string name, const Size& size, xgrad::ShardedStepOptions options)
+  Sharded(std::string name, const Size& size, xgrad::mpi::ShardedStepOptions options)
       : Way(std::move(name), size, options.ranks == nullptr),
         sharded_(training().optimizer().parameters(), options) {}
 
-  const xgrad::ShardedStep<float>* sharded() const override { return &sharded_; }
+  const xgrad::mpi::ShardedStep<float>* sharded() const override { return &sharded_; }
 
  private:
   void gradients() override {
@@ -162,14 +163,14 @@ class Sharded : public Way {
                       [this](Chosen examples) { return training().loss(examples); });
   }
 
-  xgrad::ShardedStep<float> sharded_;
+  xgrad::mpi::ShardedStep<float> sharded_;
   std::size_t step_ = 0;
 };
 
 /// Those that rank 0 makes alone are null on the others.
 std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world, std::size_t bucket_bytes) {
   std::vector<std::unique_ptr<Way>> all;
-  const auto sharded = [&](std::string name, xgrad::ShardedStepOptions options) {
+  const auto sharded = [&](std::string name, xgrad::mpi::ShardedStepOptions options) {
     const bool takes_part = options.ranks != nullptr || world.rank() == 0;
     all.push_back(takes_part ? std::make_unique<Sharded>(std::move(name), size, options) : nullptr);
   };
@@ -213,10 +214,10 @@ void measure(std::vector<std::unique_ptr<Way>>& all, const World& world, double 
 
 /// Of a rank in a step, in ms: what it waits, and how long it computes while gradients are on their way. What
 /// ranks have told each other is of all steps but the last, of which three were to warm up.
-xgrad::RankTimes mean_times(const Way& way, std::size_t ranks) {
-  xgrad::RankTimes mean;
+xgrad::mpi::RankTimes mean_times(const Way& way, std::size_t ranks) {
+  xgrad::mpi::RankTimes mean;
   const double per_step = 1e3 / static_cast<double>(ranks * (way.times().size() + 2));
-  for (const xgrad::RankTimes& times : way.sharded()->rank_times()) {
+  for (const xgrad::mpi::RankTimes& times : way.sharded()->rank_times()) {
     mean.waiting += per_step * times.waiting;
     mean.overlapping += per_step * times.overlapping;
   }
@@ -235,7 +236,7 @@ void print(const Config& config, const std::vector<std::unique_ptr<Way>>& all, c
     std::printf("%-34s %8.4g %8.4g %8.3f", way->name().c_str(), middle, quantile(way->times(), 0),
                 middle / median(all.front()->times()));
     if (way->sharded() != nullptr && !way->is_alone()) {
-      const xgrad::RankTimes mean = mean_times(*way, world.size());
+      const xgrad::mpi::RankTimes mean = mean_times(*way, world.size());
       std::printf(" %8.3g %8.3g %8.3f", mean.waiting, mean.overlapping,
                   1e-6 * static_cast<double>(way->sharded()->bytes_sent()));
     }
@@ -261,16 +262,16 @@ void measure_start(Training& training, World& world) {
       state.insert(state.end(), bytes.begin(), bytes.end());
     }
   }
-  state =
-      xgrad::broadcast(world, std::move(state));  // the first time is that of the system, which finds memory
+  state = xgrad::mpi::broadcast(
+      world, std::move(state));  // the first time is that of the system, which finds memory
   wait_quietly();
   const Clock::time_point start = Clock::now();
   std::uint64_t sum = 0;
   for (const Variable<float>& parameter : parameters)
     sum = xgrad::detail::checksum(std::as_bytes(std::span(parameter.value().data(), parameter.size())), sum);
-  xgrad::check_agreement(world, {{"the checksum of the parameters", std::to_string(sum)}});
+  xgrad::mpi::check_agreement(world, {{"the checksum of the parameters", std::to_string(sum)}});
   const double agreement = seconds_since(start);
-  state = xgrad::broadcast(world, std::move(state));
+  state = xgrad::mpi::broadcast(world, std::move(state));
   wait_quietly();
   const double both = seconds_since(start);
   if (world.rank() == 0)
@@ -283,7 +284,7 @@ void measure_start(Training& training, World& world) {
 int main(int argc, char** argv) {
   std::vector<std::string> configs{"small", "medium"};
   double seconds = 3;
-  std::size_t bucket_bytes = xgrad::ShardedStepOptions().bucket_bytes;
+  std::size_t bucket_bytes = xgrad::mpi::ShardedStepOptions().bucket_bytes;
   apps::CommandLine app(
       "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, in "
       "turns; of "

@@ -27,8 +27,9 @@
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../../base/error.hpp"
-#include "../../train/detail/gradient_exchange.hpp"
-#include "../../train/detail/tree_sum.hpp"
+#include "../../graph/detail/element_sums.hpp"
+#include "../../mpi/detail/gradient_exchange.hpp"
+#include "../../mpi/detail/tree_sum.hpp"
 #include "../encoder/configs.hpp"
 
 namespace simgrid::smpi::colls {
@@ -40,7 +41,7 @@ void set_allreduce(const std::string& name);  // in no header
 namespace {
 
 using bench::Config, bench::config_names, bench::config_of, bench::Size;
-using xgrad::Communicator;
+using xgrad::mpi::Communicator;
 
 struct Options {
   std::vector<std::size_t> ranks{16, 64, 256, 1024};
@@ -185,7 +186,7 @@ using Exchange = xgrad::detail::GradientExchange<float>;
 /// the gradient of a layer takes as much time as it has elements, and that of an embedding none.
 void step(Communicator& ranks, Exchange& exchange, const std::vector<std::size_t>& sizes, double seconds) {
   const std::uint64_t mine[6] = {};
-  xgrad::detail::all_gather_numbers(ranks, mine);
+  xgrad::mpi::all_gather_numbers(ranks, mine);
   exchange.begin();
   compute(seconds / 3);
   double elements = 0;
@@ -197,7 +198,7 @@ void step(Communicator& ranks, Exchange& exchange, const std::vector<std::size_t
   }
   exchange.finish({});
   for (const std::size_t size : sizes) move(size);  // out of them
-  xgrad::detail::all_gather_numbers(ranks, std::span(mine).first(3));
+  xgrad::mpi::all_gather_numbers(ranks, std::span(mine).first(3));
 }
 
 /// Simulated seconds of f on all ranks.
@@ -364,31 +365,29 @@ void simulate_apart(std::size_t count) {
 
 }  // namespace
 
-namespace xgrad::kernels {
+namespace xgrad::detail {
 
 // Instead of the library's: additions take time on the clock of the simulation, or are made.
 template <class T>
-void accumulate(T* y, const T* x, std::size_t n) {
+void ElementSums<T>::add(T* y, const T* a, std::size_t n) {
   if (options.check) {
-    std::transform(y, y + n, x, y, std::plus<>());
+    std::transform(y, y + n, a, y, std::plus<>());
   } else {
     compute(static_cast<double>(3 * n * sizeof(T)) / (1e9 * options.memory));
   }
 }
 template <class T>
-void accumulate_three(T* y, const T* a, const T* b, const T* c, std::size_t n) {
+void ElementSums<T>::add(T* y, const T* a, const T* b, const T* c, std::size_t n) {
   if (options.check) {
     for (std::size_t i = 0; i < n; ++i) y[i] = (y[i] + a[i]) + (b[i] + c[i]);
   } else {
     compute(static_cast<double>(5 * n * sizeof(T)) / (1e9 * options.memory));
   }
 }
-template void accumulate(float*, const float*, std::size_t);
-template void accumulate(double*, const double*, std::size_t);
-template void accumulate_three(float*, const float*, const float*, const float*, std::size_t);
-template void accumulate_three(double*, const double*, const double*, const double*, std::size_t);
+template struct ElementSums<float>;
+template struct ElementSums<double>;
 
-}  // namespace xgrad::kernels
+}  // namespace xgrad::detail
 
 int main(int argc, char** argv) {
   apps::CommandLine app(

@@ -70,33 +70,6 @@ void everything() {
             << (optimizer.lr() < 1e-9) << '\n';
 }
 
-void shards() {
-  std::cout << "# shards\n";
-  const xgrad::ToyEncoder<float> model = make_model();
-  const xgrad::Ids ids{{1, 2, 3, 4}, {4, 3, 2, 1}}, labels{0, 1};
-  xgrad::Adam<float> optimizer(model.parameters(), {.lr = 1e-2});
-  xgrad::BatchSampler batches(2, {.batch_size = 2});
-  constexpr std::uint64_t seed = 0;
-  // [shards]
-  xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 8, .seed = seed});
-  const auto loss_of = [&](std::span<const std::size_t> examples) {  // a shard of the batch
-    const auto loss =
-        cross_entropy(model.class_logits(xt::view(ids, xt::keep(examples))),
-                      xt::view(labels, xt::keep(examples)), {.reduction = xgrad::Reduction::sum});
-    return xgrad::WeightedLoss<float>{.sum = loss, .weight = static_cast<double>(examples.size())};
-  };
-  const auto step = [&](std::size_t number) -> xgrad::StepResult {
-    const xgrad::BatchLoss loss = sharded.backward(number, batches.next(), loss_of);
-    optimizer.step();
-    return {.loss = loss.mean()};
-  };
-  const xgrad::TrainingLog log = xgrad::fit(50, step, {.progress = false});
-  // [shards]
-  std::cout << (log.losses.back() < 0.1 * log.losses.front() ? "the loss fell below a tenth"
-                                                             : "the loss did not fall")
-            << '\n';
-}
-
 void fitting() {
   std::cout << "# fit\n";
   const xgrad::ToyEncoder<float> model = make_model();
@@ -129,6 +102,5 @@ void fitting() {
 int main() {
   loop();
   everything();
-  shards();
   fitting();
 }

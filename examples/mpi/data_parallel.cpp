@@ -1,7 +1,7 @@
 // Trains a model on several processes: the same weights, to the last bit, for any number of them
 #include <cstdio>
 
-#include <xgrad/mpi/world.hpp>
+#include <xgrad/mpi.hpp>
 #include <xgrad/xgrad.hpp>
 
 int main() {
@@ -13,7 +13,7 @@ int main() {
   const xgrad::Linear<float> model(4, 1);
   xgrad::Adam<float> optimizer(model.parameters(), {.lr = 3e-2});
   xgrad::BatchSampler batches(1000, {.batch_size = 50});  // of all ranks together
-  xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 8, .ranks = &world});
+  xgrad::mpi::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 8, .ranks = &world});
 
   const auto loss_of = [&](std::span<const std::size_t> examples) {  // a shard: each rank computes some
     const auto answer = model(xt::view(x, xt::keep(examples), xt::all()));
@@ -26,7 +26,7 @@ int main() {
     optimizer.step();
     return {.loss = loss.mean()};
   };
-  const xgrad::TrainingLog log = xgrad::fit(500, step, {.ranks = &world});
+  const xgrad::TrainingLog log = xgrad::mpi::fit(world, 500, step);
 
   if (world.rank() == 0) {
     const xgrad::Variable<float> w = model.parameters()[0];

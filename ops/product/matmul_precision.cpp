@@ -26,6 +26,8 @@ MatmulPrecision matmul_precision_in_use() {
 
 const char* blas_core_name() { return kernels::blas_core_name(); }
 
+const char* instruction_set() { return kernels::instruction_set(); }
+
 std::string to_string(MatmulPrecision precision) {
   return precision == MatmulPrecision::highest ? "highest" : "medium";
 }

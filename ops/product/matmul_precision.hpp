@@ -39,6 +39,9 @@ MatmulPrecision matmul_precision_in_use();
 /// the last digits. "none" if the library was built without BLAS, "unknown" for another BLAS.
 const char* blas_core_name();
 
+/// The set of instructions for which the library chose its kernels, such as "AVX2".
+const char* instruction_set();
+
 /// Name of the precision.
 [[nodiscard]] std::string to_string(MatmulPrecision precision);
 

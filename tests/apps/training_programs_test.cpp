@@ -537,6 +537,13 @@ TEST(ToyEncoderProgramTest, LearnsToFindTheHiddenWords) {
     EXPECT_NE(output.find(std::string("  hidden ") + kind + "  layer 0 head "), std::string::npos) << output;
 }
 
+#ifndef XGRAD_WITH_MPI
+TEST(ToyEncoderProgramTest, ShardsNeedMpi) {
+  EXPECT_EQ(xgrad_tests::error_of("train_toy_encoder --shards 2"),
+            "train_toy_encoder: --shards needs a build with MPI (XGRAD_COMPONENTS has no mpi)\n");
+}
+#endif
+
 TEST(ToyEncoderProgramTest, TheSeedChoosesTheWeights) {
   const auto first_lines = [](const std::string& seed) {
     const std::string output = output_of("train_toy_encoder --steps 1 --seed " + seed + " 2>/dev/null");

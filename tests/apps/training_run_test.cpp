@@ -23,6 +23,10 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 #include "signals.hpp"
+#ifdef XGRAD_WITH_MPI
+#include "../../apps/ranks/mpi_ranks.hpp"
+#include "mpi/ranks.hpp"
+#endif
 
 namespace training_run_test {
 
@@ -201,19 +205,6 @@ TEST(TrainingRunTest, AStepIsAdamWsWithGradientsOfNormOneAtMost) {
   }
 }
 
-TEST(TrainingRunTest, ShardsAddUpToTheBatchAndDrawForThemselves) {
-  const Outcome whole = train(small_options(), {});
-  TrainingOptions options = small_options();
-  options.shards = 4;
-  const Outcome cut = train(options, {});
-  EXPECT_NEAR(cut.log.losses.back(), whole.log.losses.back(), 1e-6);
-  EXPECT_EQ(cut.steps.back().tokens, 8u);
-  const Outcome noisy = train(options, {.noise = 0.5});
-  EXPECT_EQ(train(options, {.noise = 0.5}).weights, noisy.weights);
-  options.shards = 2;
-  EXPECT_GT(std::abs(train(options, {.noise = 0.5}).log.losses[0] - noisy.log.losses[0]), 1e-4);
-}
-
 TEST(TrainingRunTest, EndsAfterItsStepsWithTheLastWeights) {
   const Outcome outcome = train(small_options(), {});
   EXPECT_EQ(outcome.log.steps, 10u);
@@ -302,6 +293,14 @@ class ResumeTest : public testing::Test {
     return {std::move(first), train(resuming(), plan)};
   }
 
+  /// The random numbers of a resumed run are those of a whole one.
+  void expect_that_draws_go_on() const {
+    TrainingOptions without_file = options_;
+    without_file.checkpoint.clear();
+    const Plan plan{.noise = 0.5};
+    EXPECT_EQ(in_two_parts(plan, 4).second.weights, train(without_file, plan).weights);
+  }
+
   std::string refusal(const TrainingOptions& options, const Plan& plan) const {
     const std::string text = message_of<xgrad::ValueError>([&] { train(options, plan); });
     return text.starts_with(options_.checkpoint + ": ") ? text.substr(options_.checkpoint.size() + 2) : text;
@@ -335,14 +334,39 @@ TEST_F(ResumeTest, AResumedRunEndsAsAWholeOne) {
   }
 }
 
+TEST_F(ResumeTest, WhatTheStepsDrawGoesOn) { expect_that_draws_go_on(); }
+
+#ifdef XGRAD_WITH_MPI
+
 TEST_F(ResumeTest, WhatTheShardsDrawGoesOn) {
-  options_.shards = 3;
-  TrainingOptions without_file = options_;
-  without_file.checkpoint.clear();
-  const Plan plan{.noise = 0.5};
-  const Outcome whole = train(without_file, plan);
-  EXPECT_EQ(in_two_parts(plan, 4).second.weights, whole.weights);
+  xgrad_tests::Ranks::run(1, [this](xgrad::mpi::Communicator& one) {
+    apps::MpiRanks ranks(one);
+    options_.ranks = &ranks;
+    options_.shards = 3;
+    expect_that_draws_go_on();
+  });
 }
+
+TEST(TrainingRunTest, ShardsAddUpToTheBatchAndDrawForThemselves) {
+  const Outcome whole = train(small_options(), {});
+  xgrad_tests::Ranks::run(1, [&](xgrad::mpi::Communicator& one) {
+    apps::MpiRanks ranks(one);
+    TrainingOptions options = small_options();
+    options.ranks = &ranks;
+    options.shards = 4;
+    const Outcome cut = train(options, {});
+    EXPECT_NEAR(cut.log.losses.back(), whole.log.losses.back(), 1e-6);
+    EXPECT_EQ(cut.steps.back().tokens, 8u);
+    const Outcome noisy = train(options, {.noise = 0.5});
+    EXPECT_EQ(train(options, {.noise = 0.5}).weights, noisy.weights);
+    options.shards = 2;
+    EXPECT_GT(std::abs(train(options, {.noise = 0.5}).log.losses[0] - noisy.log.losses[0]), 1e-4);
+    options.shards = 1;
+    EXPECT_EQ(train(options, {.noise = 0.5}).weights, train(small_options(), {.noise = 0.5}).weights);
+  });
+}
+
+#endif
 
 TEST_F(ResumeTest, EarlyStoppingGoesOnWithItsBestWeights) {
   options_.steps = 30;

@@ -271,9 +271,8 @@ TEST(ModuleTest, WhatIsFrozenIsLeftAlone) {
   lbfgs.step(closure);
   EXPECT_EQ(weight.value(), before);
   EXPECT_NE(bias.value(), bias_before);
-  xgrad::ShardedStep<double> sharded(layer.parameters(), {.shards = 1});
-  sharded.backward(0, std::vector<std::size_t>{0},
-                   [&](auto) { return xgrad::WeightedLoss<double>{.sum = loss(), .weight = 1}; });
+  layer.zero_grad();
+  xgrad::backward_mean(xgrad::WeightedLoss<double>{.sum = loss(), .weight = 1}, layer.parameters());
   EXPECT_FALSE(weight.has_grad());
   EXPECT_TRUE(bias.has_grad());
 

@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
+#include <xgrad/base/detail/checksum.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
-#include <xgrad/mpi/world.hpp>
+#include <xgrad/mpi.hpp>
 #include <xgrad/train/data.hpp>
-#include <xgrad/train/trainer.hpp>
 
-#include "../sharded_training.hpp"
+#include "sharded_training.hpp"
 
 namespace {
 
@@ -112,20 +112,20 @@ void other_length(World& world, std::size_t length) {
 /// All ranks train; rank 1 does something else before its third step.
 void interrupted(World& world, const std::function<void()>& something) {
   const xgrad::TrainingLog log =
-      xgrad::fit(10,
-                 [&](std::size_t step) {
-                   if (step == 3 && world.rank() == 1) something();
-                   return xgrad::StepResult{.loss = static_cast<double>(all_sum(world, {1})[0])};
-                 },
-                 {.progress = false, .ranks = &world});
+      xgrad::mpi::fit(world, 10,
+                      [&](std::size_t step) {
+                        if (step == 3 && world.rank() == 1) something();
+                        return xgrad::StepResult{.loss = static_cast<double>(all_sum(world, {1})[0])};
+                      },
+                      {.progress = false});
   std::printf("rank %zu: %zu steps%s\n", world.rank(), log.steps, log.interrupted ? ", interrupted" : "");
 }
 
 /// What a loss that is not finite throws can be caught where there is one rank.
 void caught(World& world) {
   try {
-    xgrad::fit(1, [](std::size_t) { return xgrad::StepResult{.loss = std::nan("")}; },
-               {.progress = false, .ranks = &world});
+    xgrad::mpi::fit(world, 1, [](std::size_t) { return xgrad::StepResult{.loss = std::nan("")}; },
+                    {.progress = false});
   } catch (const std::runtime_error& error) {
     std::printf("caught: %s\n", error.what());
   }
@@ -142,24 +142,29 @@ void run(World& world, const std::string& path, std::size_t kill_at, std::size_t
   std::size_t first_step = 0;
   const std::uint64_t there = world.rank() == 0 && std::filesystem::exists(path) ? 1 : 0;
   // Only rank 0 sees the file.
-  if (all_sum(world, {there})[0] > 0)
-    first_step = load_checkpoint(world.rank() == 0 ? path : "/nowhere", parts, {}, &world);
-  xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 4, .seed = 5, .ranks = &world});
-  xgrad::fit(20,
-             [&](std::size_t step) {
-               const auto loss =
-                   sharded.backward(step, batches.next(), [&](std::span<const std::size_t> examples) {
-                     if (step == kill_at && world.rank() == victim) std::raise(SIGKILL);
-                     return task.loss(examples);
-                   });
-               optimizer.step();
-               return xgrad::StepResult{.loss = loss.mean()};
-             },
-             {.progress = false,
-              .first_step = first_step,
-              .save = [&](std::size_t done) { save_checkpoint(parts, path, done); },
-              .save_every = 1,
-              .ranks = &world});
+  if (all_sum(world, {there})[0] > 0) {
+    std::vector<std::byte> bytes;
+    if (world.rank() == 0) {
+      const xgrad::MappedFile file(path);
+      bytes.assign(file.bytes().begin(), file.bytes().end());
+    }
+    first_step = load_checkpoint(path, broadcast(world, std::move(bytes)), parts);
+  }
+  xgrad::mpi::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 4, .seed = 5, .ranks = &world});
+  xgrad::mpi::fit(world, 20,
+                  [&](std::size_t step) {
+                    const auto loss =
+                        sharded.backward(step, batches.next(), [&](std::span<const std::size_t> examples) {
+                          if (step == kill_at && world.rank() == victim) std::raise(SIGKILL);
+                          return task.loss(examples);
+                        });
+                    optimizer.step();
+                    return xgrad::StepResult{.loss = loss.mean()};
+                  },
+                  {.progress = false,
+                   .first_step = first_step,
+                   .save = [&](std::size_t done) { save_checkpoint(parts, path, done); },
+                   .save_every = 1});
   std::uint64_t bits = 0;
   for (const auto& parameter : task.parameters()) {
     const auto& value = parameter.value();

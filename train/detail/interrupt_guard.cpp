@@ -26,7 +26,7 @@ struct Handler {
   struct sigaction before = {};
 };
 
-// SIGUSR1, which only guards with ranks count, is the last one. No list that grows: a guard that had no
+// SIGUSR1, which only guards that ask for it count, is the last one. No list that grows: a guard that had no
 // memory for it would leave handlers behind.
 Handler handlers[] = {{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGUSR1}};
 std::mutex handlers_mutex;
@@ -46,21 +46,21 @@ void release(Handler& handler) {
   if (--handler.guards == 0) sigaction(handler.signal, &handler.before, nullptr);
 }
 
-std::span<Handler> handlers_of(bool with_ranks) {
-  return std::span(handlers).first(std::size(handlers) - (with_ranks ? 0 : 1));
+std::span<Handler> handlers_of(bool with_sigusr1) {
+  return std::span(handlers).first(std::size(handlers) - (with_sigusr1 ? 0 : 1));
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(bool with_ranks)
-    : with_ranks_(with_ranks), before_(interrupts.load(std::memory_order_relaxed)) {
+InterruptGuard::InterruptGuard(bool with_sigusr1)
+    : with_sigusr1_(with_sigusr1), before_(interrupts.load(std::memory_order_relaxed)) {
   const std::lock_guard lock(handlers_mutex);
-  for (Handler& handler : handlers_of(with_ranks_)) acquire(handler);
+  for (Handler& handler : handlers_of(with_sigusr1_)) acquire(handler);
 }
 
 InterruptGuard::~InterruptGuard() {
   const std::lock_guard lock(handlers_mutex);
-  for (Handler& handler : handlers_of(with_ranks_)) release(handler);
+  for (Handler& handler : handlers_of(with_sigusr1_)) release(handler);
 }
 
 bool InterruptGuard::interrupted() const { return interrupts.load(std::memory_order_relaxed) != before_; }

@@ -2,12 +2,12 @@
 
 namespace xgrad::detail {
 
-/// For the lifetime of the object, counts SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, instead of
+/// For the lifetime of the object, counts SIGINT, SIGTERM and SIGHUP, and if asked SIGUSR1, instead of
 /// ending the process; a second SIGINT ends it. Ignored signals stay ignored. The handlers are the process's:
 /// the first of several objects installs them, and the last one, in any order, restores those before.
 class InterruptGuard {
  public:
-  explicit InterruptGuard(bool with_ranks);
+  explicit InterruptGuard(bool with_sigusr1);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -18,7 +18,7 @@ class InterruptGuard {
   int signal() const;
 
  private:
-  bool with_ranks_;
+  bool with_sigusr1_;
   unsigned before_;
 };
 

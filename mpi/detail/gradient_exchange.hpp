@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "../../base/detail/range.hpp"
 #include "../communicator.hpp"
 #include "tree_reduction.hpp"
 
@@ -18,7 +19,7 @@ template <class T>
 class GradientExchange {
  public:
   /// For parameters of these sizes. The communicator must outlive it.
-  GradientExchange(Communicator& ranks, const std::vector<std::size_t>& sizes, std::size_t numbers,
+  GradientExchange(mpi::Communicator& ranks, const std::vector<std::size_t>& sizes, std::size_t numbers,
                    std::size_t shards, std::size_t bucket_bytes);
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -73,7 +74,7 @@ class GradientExchange {
   bool go_on();
   void note_time();
 
-  Communicator& ranks_;
+  mpi::Communicator& ranks_;
   ShardedTree tree_;
   std::vector<std::size_t> sizes_, first_;  // of each parameter; the offset of its first element
   std::size_t length_;                      // of a bucket

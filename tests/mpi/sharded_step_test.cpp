@@ -1,7 +1,7 @@
 // Gradients of a batch in parts: the same bits for any number of ranks and threads, and the gradient of the
 // whole.
 
-#include <xgrad/train/sharded_step.hpp>
+#include <xgrad/mpi/sharded_step.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/creation.hpp>
 #include <xgrad/base/random.hpp>
+#include <xgrad/mpi/detail/tree_sum.hpp>
 #include <xgrad/ops.hpp>
-#include <xgrad/train/detail/tree_sum.hpp>
 
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
@@ -21,7 +22,7 @@
 
 namespace sharded_step_test {
 
-using xgrad::Array, xgrad::Shape, xgrad::ShardedStep, xgrad::Variable, xgrad::WeightedLoss;
+using xgrad::Array, xgrad::Shape, xgrad::mpi::ShardedStep, xgrad::Variable, xgrad::WeightedLoss;
 using xgrad_tests::first_examples, xgrad_tests::message_of, xgrad_tests::trained;
 using Examples = std::vector<std::size_t>;
 using Chosen = std::span<const std::size_t>;
@@ -95,7 +96,7 @@ TEST(ShardedStepTest, HasTheSameBitsForAnyNumberOfRanksAndThreads) {
       xgrad::set_num_threads(threads);
       EXPECT_TRUE(same_bits(trained(shards), expected)) << shards << " shards, " << threads << " threads";
       for (std::size_t count = 1; count <= std::min<std::size_t>(shards, 8); ++count) {
-        xgrad_tests::Ranks::run(count, [&](xgrad::Communicator& ranks) {
+        xgrad_tests::Ranks::run(count, [&](xgrad::mpi::Communicator& ranks) {
           EXPECT_TRUE(same_bits(trained(shards, &ranks), expected))
               << shards << " shards, " << threads << " threads, rank " << ranks.rank() << " of " << count;
         });
@@ -110,7 +111,7 @@ TEST(ShardedStepTest, HasTheSameBitsForAnySizeOfBuckets) {
     for (const std::size_t bytes : {1, 40, 4096, 1 << 20}) {
       for (const std::size_t count : {2, 3, 4}) {
         if (count > shards) continue;
-        xgrad_tests::Ranks::run(count, [&](xgrad::Communicator& ranks) {
+        xgrad_tests::Ranks::run(count, [&](xgrad::mpi::Communicator& ranks) {
           EXPECT_TRUE(same_bits(trained(shards, &ranks, bytes), expected))
               << shards << " shards, buckets of " << bytes << " bytes, rank " << ranks.rank() << " of "
               << count;
@@ -186,7 +187,7 @@ TEST(ShardedStepTest, AddsInTheOrderOfTheTree) {
 
 TEST(ShardedStepTest, AParameterThatSomeShardsDoNotUseIsZeroThereAndNoneIfNoneUsesIt) {
   for (const std::size_t count : {1, 2, 3}) {
-    xgrad_tests::Ranks::run(count, [](xgrad::Communicator& ranks) {
+    xgrad_tests::Ranks::run(count, [](xgrad::mpi::Communicator& ranks) {
       const Line line;
       ShardedStep<double> sharded(line.parameters(), {.shards = 4, .ranks = &ranks});
       line.b.set_grad(7.0);
@@ -201,6 +202,17 @@ TEST(ShardedStepTest, AParameterThatSomeShardsDoNotUseIsZeroThereAndNoneIfNoneUs
       EXPECT_FALSE(line.b.has_grad());
     });
   }
+}
+
+TEST(ShardedStepTest, SkipsFrozenParameters) {
+  const xgrad::Linear<double> layer(3, 2);
+  layer.requires_grad("weight", false);
+  ShardedStep<double> sharded(layer.parameters(), {.shards = 1});
+  const Variable<double> x(xgrad::ones<double>({1, 3}));
+  sharded.backward(0, std::vector<std::size_t>{0},
+                   [&](auto) { return WeightedLoss<double>{.sum = sum(layer(x)), .weight = 1}; });
+  EXPECT_FALSE(layer.parameters()[0].has_grad());
+  EXPECT_TRUE(layer.parameters()[1].has_grad());
 }
 
 TEST(ShardedStepTest, GradientsStayAsTheyAreUntilTheNewOnesAreThere) {
@@ -222,7 +234,7 @@ TEST(ShardedStepTest, GradientsStayAsTheyAreUntilTheNewOnesAreThere) {
 template <class F>
 void expect_others_end(const F& shard) {
   std::size_t caught = 0;
-  xgrad_tests::Ranks::run(3, [&](xgrad::Communicator& ranks) {
+  xgrad_tests::Ranks::run(3, [&](xgrad::mpi::Communicator& ranks) {
     const Line line;
     ShardedStep<double> sharded(line.parameters(), {.shards = 3, .ranks = &ranks});
     const auto one = [&](Chosen) {
@@ -250,7 +262,7 @@ TEST(ShardedStepTest, WhatGoesWrongOnOneRankEndsTheOthers) {
 
 TEST(ShardedStepTest, WhatAllRanksKnowCanBeCaughtAndTheNextStepMade) {
   for (const std::size_t count : {1, 2}) {
-    xgrad_tests::Ranks::run(count, [](xgrad::Communicator& ranks) {
+    xgrad_tests::Ranks::run(count, [](xgrad::mpi::Communicator& ranks) {
       const Line line;
       ShardedStep<double> sharded(line.parameters(), {.shards = 2, .ranks = &ranks});
       const auto of_weight = [&](std::size_t step, double weight) {
@@ -278,12 +290,12 @@ TEST(ShardedStepTest, EveryRankHasTheTimesOfAll) {
   EXPECT_GT(alone.rank_times()[0].computing, 0);
   EXPECT_EQ(alone.bytes_sent(), 0u);
   std::vector<std::vector<double>> told(2);
-  xgrad_tests::Ranks::run(2, [&](xgrad::Communicator& ranks) {
+  xgrad_tests::Ranks::run(2, [&](xgrad::mpi::Communicator& ranks) {
     const Line mine;
     ShardedStep<double> sharded(mine.parameters(), {.shards = 2, .ranks = &ranks});
     for (std::size_t step = 0; step < 3; ++step)
       sharded.backward(step, first_examples(4), [&](Chosen examples) { return half(examples, mine); });
-    for (const xgrad::RankTimes& times : sharded.rank_times()) {
+    for (const xgrad::mpi::RankTimes& times : sharded.rank_times()) {
       EXPECT_GT(times.computing, 0);
       EXPECT_GT(times.waiting, 0);
       EXPECT_LT(times.overlapping, times.computing);
@@ -298,16 +310,16 @@ TEST(ShardedStepTest, EveryRankHasTheTimesOfAll) {
 
 TEST(ShardedStepTest, ASummaryOfTimesNamesTheSlowestRank) {
   EXPECT_EQ(
-      xgrad::summary({{.computing = 12.31, .waiting = 0.42, .overlapping = 2.3},
-                      {.computing = 12.8, .waiting = 0.02, .overlapping = 0.2},
-                      {.computing = 12.5, .waiting = 0.06, .overlapping = 0.33}}),
+      xgrad::mpi::summary({{.computing = 12.31, .waiting = 0.42, .overlapping = 2.3},
+                           {.computing = 12.8, .waiting = 0.02, .overlapping = 0.2},
+                           {.computing = 12.5, .waiting = 0.06, .overlapping = 0.33}}),
       "3 ranks computed 12.3 to 12.8 s (rank 1), 0.2 to 2.3 s of it while gradients were on their way, and "
       "waited 0.02 to 0.42 s");
   EXPECT_EQ(
-      xgrad::summary({{.computing = 1}}),
+      xgrad::mpi::summary({{.computing = 1}}),
       "1 rank computed 1 to 1 s (rank 0), 0 to 0 s of it while gradients were on their way, and waited 0 to "
       "0 s");
-  EXPECT_EQ(message_of([] { xgrad::summary({}); }), "summary: there must be ranks, got none");
+  EXPECT_EQ(message_of([] { xgrad::mpi::summary({}); }), "summary: there must be ranks, got none");
 }
 
 TEST(ShardedStepTest, EachShardOfEachStepDrawsFromAStreamOfItsOwn) {
@@ -344,7 +356,7 @@ std::string disagreement(const F& f) {
 }
 
 TEST(ShardedStepTest, RanksHaveToAgree) {
-  using xgrad::Communicator;
+  using xgrad::mpi::Communicator;
   EXPECT_EQ(disagreement([](Communicator& ranks) {
               const Line line;
               ShardedStep<double>(line.parameters(),
@@ -365,7 +377,7 @@ TEST(ShardedStepTest, RanksHaveToAgree) {
 }
 
 TEST(ShardedStepTest, RanksHaveToAgreeInEachStep) {
-  using xgrad::Communicator;
+  using xgrad::mpi::Communicator;
   const auto line_loss = [](const Line& line) {
     return [&line](Chosen) { return WeightedLoss<double>{line.w + line.b, 1}; };
   };
@@ -411,7 +423,7 @@ TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
   EXPECT_EQ(message_of([&] { ShardedStep<double>(line.parameters(), {.bucket_bytes = 0}); }),
             "ShardedStep: bucket_bytes must be at least 1, got 0");
   EXPECT_EQ(message_of([&] {
-              xgrad_tests::Ranks::run(3, [&](xgrad::Communicator& ranks) {
+              xgrad_tests::Ranks::run(3, [&](xgrad::mpi::Communicator& ranks) {
                 ShardedStep<double>(Line().parameters(), {.shards = 2, .ranks = &ranks});
               });
             }),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../base/detail/range.hpp"
 #include "../communicator.hpp"
 
 namespace xgrad::detail {
@@ -44,7 +45,7 @@ class TreeReduction {
  public:
   /// For n elements, on a channel not used otherwise meanwhile. The communicator and the tree must outlive
   /// it.
-  TreeReduction(Communicator& ranks, int channel, const ShardedTree& tree, std::size_t n);
+  TreeReduction(mpi::Communicator& ranks, int channel, const ShardedTree& tree, std::size_t n);
 
   std::size_t size() const { return n_; }
 
@@ -75,7 +76,7 @@ class TreeReduction {
 
   std::span<T> sum_at(Range range) { return {elements_.get() + range.begin, range.size()}; }
 
-  Communicator* ranks_;
+  mpi::Communicator* ranks_;
   int channel_;
   const ShardedTree* tree_;
   std::size_t n_, bytes_sent_ = 0;
@@ -83,9 +84,9 @@ class TreeReduction {
   std::unique_ptr<T[]> elements_;  // of this rank's nodes, then the sum
   std::unique_ptr<T[]> received_;  // elements to add
   std::vector<Range> held_;  // for a complete tree: all elements, their half, its half, ... of this rank
-  std::vector<Communicator::Outgoing> out_;
-  std::vector<Communicator::Incoming> in_;
-  std::unique_ptr<Communicator::Transfer> transfer_;
+  std::vector<mpi::Communicator::Outgoing> out_;
+  std::vector<mpi::Communicator::Incoming> in_;
+  std::unique_ptr<mpi::Communicator::Transfer> transfer_;
 };
 
 }  // namespace xgrad::detail

@@ -10,10 +10,10 @@
 #include <xgrad/base/random.hpp>
 #include <xgrad/models/encoder.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/mpi/sharded_step.hpp>
 #include <xgrad/ops.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
-#include <xgrad/train/sharded_step.hpp>
 
 namespace xgrad_tests {
 
@@ -56,13 +56,13 @@ struct Task {
 };
 
 /// All bits that a run of three steps leaves behind.
-inline std::vector<float> trained(std::size_t shards, xgrad::Communicator* ranks = nullptr,
+inline std::vector<float> trained(std::size_t shards, xgrad::mpi::Communicator* ranks = nullptr,
                                   std::size_t bucket_bytes = 1000) {
   xgrad::Generator mine(3);
   const xgrad::UseGenerator use(mine);
   const Task task;
   xgrad::AdamW<float> optimizer(task.parameters(), {.lr = 1e-2});
-  xgrad::ShardedStep<float> sharded(
+  xgrad::mpi::ShardedStep<float> sharded(
       optimizer.parameters(), {.shards = shards, .seed = 5, .ranks = ranks, .bucket_bytes = bucket_bytes});
   std::vector<float> result;
   for (std::size_t step = 0; step < 3; ++step) {

@@ -1,6 +1,7 @@
 // What ranks tell each other.
 
-#include <xgrad/train/communicator.hpp>
+#include <xgrad/mpi/communicator.hpp>
+#include <xgrad/mpi/fit.hpp>
 
 #include <atomic>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/detail/checksum.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/base/random.hpp>
 #include <xgrad/train/trainer.hpp>
@@ -19,7 +21,7 @@
 
 namespace communicator_test {
 
-using xgrad::Communicator;
+using xgrad::mpi::Communicator;
 using xgrad_tests::message_of, xgrad_tests::Ranks;
 
 TEST(CommunicatorTest, GathersInTheOrderOfTheRanks) {
@@ -32,8 +34,8 @@ TEST(CommunicatorTest, GathersInTheOrderOfTheRanks) {
         expected.push_back(static_cast<std::byte>(r));
         expected.push_back(std::byte{9});
       }
-      EXPECT_EQ(xgrad::all_gather(ranks, mine), expected);
-      EXPECT_TRUE(xgrad::all_gather(ranks, {}).empty());
+      EXPECT_EQ(xgrad::mpi::all_gather(ranks, mine), expected);
+      EXPECT_TRUE(xgrad::mpi::all_gather(ranks, {}).empty());
     });
   }
 }
@@ -42,9 +44,10 @@ TEST(CommunicatorTest, BroadcastsWhatRankZeroHas) {
   for (const std::size_t count : {1, 2, 4}) {
     Ranks::run(count, [](Communicator& ranks) {
       const std::vector<std::byte> first{std::byte{1}, std::byte{2}, std::byte{3}};
-      EXPECT_EQ(xgrad::broadcast(ranks, ranks.rank() == 0 ? first : std::vector<std::byte>(ranks.rank())),
-                first);
-      EXPECT_TRUE(xgrad::broadcast(ranks, {}).empty());
+      EXPECT_EQ(
+          xgrad::mpi::broadcast(ranks, ranks.rank() == 0 ? first : std::vector<std::byte>(ranks.rank())),
+          first);
+      EXPECT_TRUE(xgrad::mpi::broadcast(ranks, {}).empty());
     });
   }
 }
@@ -52,13 +55,14 @@ TEST(CommunicatorTest, BroadcastsWhatRankZeroHas) {
 TEST(CommunicatorTest, AddsWholeNumbers) {
   Ranks::run(3, [](Communicator& ranks) {
     const std::uint64_t big = std::uint64_t{1} << 60;
-    EXPECT_EQ(xgrad::all_sum(ranks, {ranks.rank(), big + 1}), (std::vector<std::uint64_t>{3, 3 * big + 3}));
-    EXPECT_TRUE(xgrad::all_sum(ranks, {}).empty());
+    EXPECT_EQ(xgrad::mpi::all_sum(ranks, {ranks.rank(), big + 1}),
+              (std::vector<std::uint64_t>{3, 3 * big + 3}));
+    EXPECT_TRUE(xgrad::mpi::all_sum(ranks, {}).empty());
   });
 }
 
 /// What check_agreement says on all ranks.
-std::string disagreement(const std::vector<xgrad::Agreement>& agreements) {
+std::string disagreement(const std::vector<xgrad::mpi::Agreement>& agreements) {
   std::set<std::string> texts;
   std::mutex mutex;
   Ranks::run(agreements.size(), [&](Communicator& ranks) {
@@ -100,9 +104,9 @@ void fit_on(std::size_t count, std::size_t steps, const std::function<xgrad::Ste
   Ranks::run(count, [&](Communicator& ranks) {
     xgrad::Generator generator(1);
     const xgrad::UseGenerator use(generator);
-    xgrad::FitOptions options{.progress = false, .ranks = &ranks};
+    xgrad::FitOptions options{.progress = false};
     make(ranks.rank(), options);
-    const xgrad::TrainingLog log = xgrad::fit(steps, step, options);
+    const xgrad::TrainingLog log = xgrad::mpi::fit(ranks, steps, step, options);
     EXPECT_LE(log.steps, steps);
   });
 }
@@ -169,7 +173,7 @@ TEST(FitOnRanksTest, AnExceptionAbortsTheRunWithItsReason) {
       if (watched.rank() == 1) throw std::runtime_error("no step");
       return {.loss = 1};
     };
-    const auto fit = [&] { xgrad::fit(9, step, {.progress = false, .ranks = &watched}); };
+    const auto fit = [&] { xgrad::mpi::fit(watched, 9, step, {.progress = false}); };
     if (watched.rank() == 0) return fit();
     EXPECT_THROW(fit(), std::runtime_error);
     EXPECT_EQ(watched.why, "no step");

@@ -11,26 +11,17 @@
 #include <utility>
 
 #include "../autograd/grad_each.hpp"
+#include "../base/detail/checksum.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
-#include "../kernels/pointwise/binary.hpp"
+#include "../graph/detail/element_sums.hpp"
+#include "../train/optimizer.hpp"
 #include "detail/tree_sum.hpp"
-#include "optimizer.hpp"
 
-namespace xgrad {
+namespace xgrad::mpi {
 namespace {
 
 using detail::part, detail::Range;
-
-std::array<std::uint32_t, 6> key_of_shard(std::uint64_t seed, std::uint64_t step, std::uint64_t shard) {
-  std::array<std::uint32_t, 6> key;
-  auto word = key.begin();
-  for (const std::uint64_t number : {seed, step, shard}) {
-    *word++ = static_cast<std::uint32_t>(number);
-    *word++ = static_cast<std::uint32_t>(number >> 32);
-  }
-  return key;
-}
 
 /// How many numbers a sum has before those of the parameters.
 constexpr std::size_t of_loss = 3;
@@ -55,7 +46,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 struct Numbers {
   std::vector<double> all;
 
-  void add(const Numbers& more) { kernels::accumulate(all.data(), more.all.data(), all.size()); }
+  void add(const Numbers& more) { detail::ElementSums<double>::add(all.data(), more.all.data(), all.size()); }
 };
 
 /// Of one parameter.
@@ -64,11 +55,11 @@ struct Gradient {
   Variable<T> sum;
 
   void add(const Gradient& more) {
-    kernels::accumulate(detail::data(sum), detail::data(more.sum), sum.size());
+    detail::ElementSums<T>::add(detail::data(sum), detail::data(more.sum), sum.size());
   }
   void add(const Gradient& b, const Gradient& c, const Gradient& d) {
-    kernels::accumulate_three(detail::data(sum), detail::data(b.sum), detail::data(c.sum),
-                              detail::data(d.sum), sum.size());
+    detail::ElementSums<T>::add(detail::data(sum), detail::data(b.sum), detail::data(c.sum),
+                                detail::data(d.sum), sum.size());
   }
 };
 
@@ -164,7 +155,7 @@ void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const s
                                 nanoseconds(last_.computing),
                                 nanoseconds(last_.waiting),
                                 nanoseconds(last_.overlapping)};
-  const std::vector<std::uint64_t> all = detail::all_gather_numbers(*options_.ranks, mine);
+  const std::vector<std::uint64_t> all = all_gather_numbers(*options_.ranks, mine);
   for (std::size_t rank = 0; rank < rank_count(); ++rank) {
     const std::uint64_t* theirs = all.data() + std::size(mine) * rank;
     add_times(times_[rank], {seconds(theirs[3]), seconds(theirs[4]), seconds(theirs[5])});
@@ -201,7 +192,7 @@ BatchLoss ShardedStep<T>::backward_alone(std::size_t step, std::span<const std::
   const BatchLoss loss = set_gradients(sums.numbers.total().all, [&](std::size_t i, T factor) {
     Variable<T> gradient = std::move(sums.gradients[i].total().sum);
     T* elements = detail::data(gradient);
-    kernels::scale(factor, elements, elements, gradient.size());
+    detail::ElementSums<T>::scale(factor, elements, elements, gradient.size());
     return gradient;
   });
   add_times(times_[0], {.computing = seconds_between(began, Clock::now())});
@@ -229,7 +220,7 @@ BatchLoss ShardedStep<T>::backward_with_ranks(std::size_t step, std::span<const 
   const BatchLoss loss = set_gradients(numbers, [&](std::size_t i, T factor) {
     Variable<T> gradient = detail::empty<T>(parameters_[i].shape());
     exchange_->take(i, [&](Range range, std::span<const T> sum) {
-      kernels::scale(factor, sum.data(), detail::data(gradient) + range.begin, range.size());
+      detail::ElementSums<T>::scale(factor, sum.data(), detail::data(gradient) + range.begin, range.size());
     });
     return gradient;
   });
@@ -289,7 +280,7 @@ typename ShardedStep<T>::Sums ShardedStep<T>::summed(std::size_t step, std::span
       of_shard.all[of_loss + i] = gradient.defined() ? 1 : 0;
       if (!gradient.defined()) {
         gradient = detail::empty<T>(parameters_[i].shape());
-        kernels::fill(0, detail::data(gradient), gradient.size());
+        std::fill_n(detail::data(gradient), gradient.size(), T(0));
       }
       sums.gradients[i].push({1, {std::move(gradient)}});
       if (s + 1 == mine.end) complete(i, sums.gradients[i]);
@@ -323,7 +314,7 @@ template <class T>
 WeightedLoss<T> ShardedStep<T>::loss_of_shard(std::size_t step, std::size_t shard,
                                               std::span<const std::size_t> examples,
                                               const Shard& function) const {
-  Generator generator(key_of_shard(options_.seed, step, shard));
+  Generator generator(detail::key_of_shard(options_.seed, step, shard));
   const UseGenerator use(generator);
   WeightedLoss<T> loss = function(examples);
   if (!loss.sum.defined() || loss.sum.size() != 1) {
@@ -341,4 +332,4 @@ WeightedLoss<T> ShardedStep<T>::loss_of_shard(std::size_t step, std::size_t shar
 template class ShardedStep<float>;
 template class ShardedStep<double>;
 
-}  // namespace xgrad
+}  // namespace xgrad::mpi

@@ -1,6 +1,6 @@
 // When gradients are sent: in buckets, each as soon as it is complete and those before it are on their way.
 
-#include <xgrad/train/detail/gradient_exchange.hpp>
+#include <xgrad/mpi/detail/gradient_exchange.hpp>
 
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace gradient_exchange_test {
 
-using xgrad::Communicator, xgrad::detail::GradientExchange, xgrad::detail::Range;
+using xgrad::mpi::Communicator, xgrad::detail::GradientExchange, xgrad::detail::Range;
 
 /// Notes the channels on which something is sent.
 class Noting : public Communicator {

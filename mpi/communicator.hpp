@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace xgrad {
+namespace xgrad::mpi {
 
 /// Communication of the processes of one training run, called ranks as in MPI. A communicator only transfers
 /// bytes; its users compute sums. All ranks make the same calls in the same order.
@@ -84,27 +84,10 @@ using Agreement = std::map<std::string, std::string>;
 /// "rank 1 differs from rank 0: --steps is '100', not '200'; --lr is missing".
 void check_agreement(Communicator& ranks, const Agreement& mine);
 
-namespace detail {
-
 /// The error text of check_agreement(), on all ranks; empty if all agree.
 std::string disagreement(Communicator& ranks, const Agreement& mine);
-
-/// A range of indices.
-struct Range {
-  std::size_t begin, end;
-  std::size_t size() const { return end - begin; }
-};
-
-/// Part i of n elements divided into `parts`.
-inline Range part(std::size_t n, std::size_t i, std::size_t parts) {
-  return {n * i / parts, n * (i + 1) / parts};
-}
 
 /// The numbers of all ranks, in rank order. Each rank passes the same number.
 std::vector<std::uint64_t> all_gather_numbers(Communicator& ranks, std::span<const std::uint64_t> mine);
 
-/// A checksum of bytes, continued from another: FNV-1a (Fowler, Noll and Vo 1991) of 64 bits.
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t before = 14695981039346656037U);
-
-}  // namespace detail
-}  // namespace xgrad
+}  // namespace xgrad::mpi

@@ -10,26 +10,11 @@
 
 #include "../base/detail/by_name.hpp"
 #include "../graph/variable.hpp"
+#include "../train/weighted_loss.hpp"
 #include "communicator.hpp"
 #include "detail/gradient_exchange.hpp"
 
-namespace xgrad {
-
-/// The loss of some examples as a sum, and its divisor for the mean: the number of examples or words.
-template <class T>
-struct WeightedLoss {
-  Variable<T> sum;         ///< one element
-  double weight;           ///< at least 0
-  std::size_t tokens = 0;  ///< as in StepResult
-};
-
-/// The loss of a batch.
-struct BatchLoss {
-  double sum = 0;
-  double weight = 0;
-  std::size_t tokens = 0;
-  double mean() const { return sum / weight; }
-};
+namespace xgrad::mpi {
 
 struct ShardedStepOptions {
   detail::ByName by_name = {};
@@ -55,8 +40,8 @@ struct RankTimes {
 /// Computes the gradients of a batch in parts, called shards, so that several processes can share the work.
 /// The result has the same bits for any number of processes and threads.
 ///
-///   xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.seed = seed, .ranks = &world});
-///   fit(steps, [&](std::size_t step) {
+///   xgrad::mpi::ShardedStep<float> sharded(optimizer.parameters(), {.seed = seed, .ranks = &world});
+///   xgrad::mpi::fit(world, steps, [&](std::size_t step) {
 ///     const auto loss = sharded.backward(step, batches.next(), [&](std::span<const std::size_t> examples) {
 ///       const Batch batch = make_batch(examples);
 ///       return xgrad::WeightedLoss<float>{
@@ -133,4 +118,4 @@ class ShardedStep {
   std::unique_ptr<detail::GradientExchange<T>> exchange_;  // reused from step to step
 };
 
-}  // namespace xgrad
+}  // namespace xgrad::mpi

@@ -1,7 +1,7 @@
 // The sum over all shards by ranks together: the additions of the tree, in one process or many, and no more
 // bytes than there have to be.
 
-#include <xgrad/train/detail/tree_reduction.hpp>
+#include <xgrad/mpi/detail/tree_reduction.hpp>
 
 #include <cmath>
 #include <vector>
@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/train/detail/tree_sum.hpp>
+#include <xgrad/mpi/detail/tree_sum.hpp>
 
 #include "ranks.hpp"
 
 namespace tree_reduction_test {
 
-using xgrad::Communicator, xgrad::detail::ShardedTree, xgrad::detail::TreeReduction;
+using xgrad::mpi::Communicator, xgrad::detail::ShardedTree, xgrad::detail::TreeReduction;
 using Elements = std::vector<double>;
 
 /// Of one shard, many magnitudes, so that the order of additions can be seen.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "../../kernels/pointwise/binary.hpp"
+#include "../../graph/detail/element_sums.hpp"
 #include "tree_sum.hpp"
 
 namespace xgrad::detail {
@@ -15,11 +15,11 @@ struct Piece {
   std::span<T> elements;
 
   void add(const Piece& more) const {
-    kernels::accumulate(elements.data(), more.elements.data(), elements.size());
+    ElementSums<T>::add(elements.data(), more.elements.data(), elements.size());
   }
   void add(const Piece& b, const Piece& c, const Piece& d) const {
-    kernels::accumulate_three(elements.data(), b.elements.data(), c.elements.data(), d.elements.data(),
-                              elements.size());
+    ElementSums<T>::add(elements.data(), b.elements.data(), c.elements.data(), d.elements.data(),
+                        elements.size());
   }
 };
 
@@ -43,7 +43,7 @@ ShardedTree::ShardedTree(std::size_t shards, std::size_t ranks) : shards_(shards
 }
 
 template <class T>
-TreeReduction<T>::TreeReduction(Communicator& ranks, int channel, const ShardedTree& tree, std::size_t n)
+TreeReduction<T>::TreeReduction(mpi::Communicator& ranks, int channel, const ShardedTree& tree, std::size_t n)
     : ranks_(&ranks), channel_(channel), tree_(&tree), n_(n) {
   const std::size_t nodes = tree.nodes(ranks.rank()).size();
   std::size_t received = (n + 1) / 2;
@@ -103,7 +103,7 @@ void TreeReduction<T>::finish_step() {
     if (step_ == 0) add_gathered();
   } else if (step_ < steps() / 2) {
     const std::span<T> mine = sum_at(held_.back());
-    kernels::accumulate(mine.data(), received_.get(), mine.size());
+    ElementSums<T>::add(mine.data(), received_.get(), mine.size());
   } else {
     held_.pop_back();
   }

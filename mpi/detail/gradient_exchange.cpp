@@ -13,7 +13,7 @@ constexpr std::size_t most_buckets = 16384;
 }  // namespace
 
 template <class T>
-GradientExchange<T>::GradientExchange(Communicator& ranks, const std::vector<std::size_t>& sizes,
+GradientExchange<T>::GradientExchange(mpi::Communicator& ranks, const std::vector<std::size_t>& sizes,
                                       std::size_t numbers, std::size_t shards, std::size_t bucket_bytes)
     : ranks_(ranks),
       tree_(shards, ranks.size()),

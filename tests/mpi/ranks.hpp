@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/train/communicator.hpp>
+#include <xgrad/mpi/communicator.hpp>
 
 namespace xgrad_tests {
 
@@ -26,7 +26,7 @@ namespace xgrad_tests {
 class Ranks {
  public:
   /// Calls f in a thread for each of `count` ranks, and throws what the first of them has thrown.
-  static void run(std::size_t count, const std::function<void(xgrad::Communicator&)>& f) {
+  static void run(std::size_t count, const std::function<void(xgrad::mpi::Communicator&)>& f) {
     Ranks ranks(count);
     std::vector<std::exception_ptr> errors(count);
     std::vector<std::thread> threads;
@@ -56,7 +56,7 @@ class Ranks {
   /// Another rank has thrown.
   struct Ended {};
 
-  class Rank : public xgrad::Communicator {
+  class Rank : public xgrad::mpi::Communicator {
    public:
     Rank(Ranks& ranks, std::size_t rank) : ranks_(ranks), rank_(rank) {}
 

@@ -6,13 +6,13 @@
 
 #include "../base/error.hpp"
 
-namespace xgrad {
+namespace xgrad::mpi {
 namespace {
 
 /// What each rank gives, in their order; they may give different numbers of bytes.
 std::vector<std::string> all_texts(Communicator& ranks, const std::string& mine) {
   const std::uint64_t length = mine.size();
-  const std::vector<std::uint64_t> lengths = detail::all_gather_numbers(ranks, {&length, 1});
+  const std::vector<std::uint64_t> lengths = all_gather_numbers(ranks, {&length, 1});
   std::vector<std::string> texts(ranks.size());
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;
@@ -111,13 +111,13 @@ std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> byt
 }
 
 std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine) {
-  const std::vector<std::uint64_t> numbers = detail::all_gather_numbers(ranks, mine);
+  const std::vector<std::uint64_t> numbers = all_gather_numbers(ranks, mine);
   std::vector<std::uint64_t> sums(mine.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) sums[i % mine.size()] += numbers[i];
   return sums;
 }
 
-std::string detail::disagreement(Communicator& ranks, const Agreement& mine) {
+std::string disagreement(Communicator& ranks, const Agreement& mine) {
   const std::vector<std::string> texts = all_texts(ranks, packed(mine));
   const Agreement first = unpacked(texts[0]);
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
@@ -129,21 +129,15 @@ std::string detail::disagreement(Communicator& ranks, const Agreement& mine) {
 }
 
 void check_agreement(Communicator& ranks, const Agreement& mine) {
-  const std::string text = detail::disagreement(ranks, mine);
+  const std::string text = disagreement(ranks, mine);
   if (!text.empty()) throw ValueError(text);
 }
 
-std::vector<std::uint64_t> detail::all_gather_numbers(Communicator& ranks,
-                                                      std::span<const std::uint64_t> mine) {
+std::vector<std::uint64_t> all_gather_numbers(Communicator& ranks, std::span<const std::uint64_t> mine) {
   const std::vector<std::byte> bytes = all_gather(ranks, std::as_bytes(mine));
   std::vector<std::uint64_t> all(ranks.size() * mine.size());
   std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(all)).begin());
   return all;
 }
 
-std::uint64_t detail::checksum(std::span<const std::byte> bytes, std::uint64_t before) {
-  for (const std::byte byte : bytes) before = (before ^ static_cast<std::uint64_t>(byte)) * 1099511628211U;
-  return before;
-}
-
-}  // namespace xgrad
+}  // namespace xgrad::mpi
