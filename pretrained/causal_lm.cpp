@@ -6,24 +6,16 @@
 #include "../ops/loss/linear_cross_entropy.hpp"
 #include "../ops/product/linear.hpp"
 #include "../ops/reduce/reductions.hpp"
-#include "detail/bodies/assembled.hpp"
 #include "detail/caches_guard.hpp"
-#include "detail/causal_family.hpp"
+#include "detail/family.hpp"
 #include "detail/head_losses.hpp"
 
 namespace xgrad::pretrained {
 namespace {
 
-using detail::CausalFamilyInfo, detail::From, detail::info_of, detail::Part, detail::Start, detail::Weights;
+using detail::info_of, detail::Part, detail::Start, detail::Weights;
 
 constexpr const char* head_name = "lm_head.weight";
-
-/// The prefix of a family without its dot.
-std::string body_name(CausalFamily family) {
-  std::string name = detail::prefix_of(family);
-  name.pop_back();
-  return name;
-}
 
 /// Each the label of the token behind; none of the last.
 Ids of_next_tokens(const Ids& labels) {
@@ -81,25 +73,11 @@ Variable<T> loss_in_blocks(const Bfloat16Weight& head, const Variable<T>& hidden
 }  // namespace
 
 template <class T>
-CausalTask<T>::CausalTask(const CausalConfig& config, Weights& weights, const std::string& task)
-    : CausalModel<T>(config, info_of(config.model_type).class_name + task),
-      decoder_(this->child(body_name(config.model_type), Decoder<T>(config, weights))) {
-  this->eval();
-}
-
-template <class T>
-std::vector<NamedParameter<T>> CausalTask<T>::trainable_parameters() const {
-  std::vector<NamedParameter<T>> list = this->named_parameters();
-  std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
-  return list;
-}
-
-template <class T>
-CausalLM<T>::CausalLM(const CausalConfig& config, Weights& weights)
-    : CausalTask<T>(config, weights, info_of(config.model_type).language_model),
+CausalLM<T>::CausalLM(const Config& config, Weights& weights)
+    : TaskModel<T, Decoder>(config, weights, info_of(config.model_type).language_model),
       head_(this->decoder().word_embeddings()),
       bfloat16_head_(this->decoder().bfloat16_word_embeddings()) {
-  const std::string words = info_of(config.model_type).names.words + std::string(".weight");
+  const std::string words = info_of(config.model_type).body.words + std::string(".weight");
   if (config.tie_word_embeddings && !weights.differ(words, head_name)) {
     weights.forget(head_name);
     return;
@@ -156,11 +134,9 @@ Variable<T> CausalLM<T>::next_logits(const Ids& tokens, std::span<const std::siz
 }
 
 template <class T>
-CausalSequenceClassifier<T>::CausalSequenceClassifier(const CausalConfig& config, Weights& weights)
-    : CausalTask<T>(config, weights, "ForSequenceClassification"),
-      score_(
-          this->child("score", detail::take_linear<T>(From{weights, "", Part::head}, "score",
-                                                      {config.hidden_size, config.id2label.size(), false}))) {
+CausalSequenceClassifier<T>::CausalSequenceClassifier(const Config& config, Weights& weights)
+    : TaskModel<T, Decoder>(config, weights, "ForSequenceClassification"),
+      score_(this->linear(weights, "score", config.hidden_size, config.id2label.size(), false)) {
   this->eval();
 }
 
@@ -183,13 +159,12 @@ Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Ids& lab
 
 template <class T>
 Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Array<T>& targets) const {
-  const CausalConfig& config = this->config();
+  const Config& config = this->config();
   return detail::target_loss((*this)(input), targets, config.id2label.size(), config.problem_type);
 }
 
-#define XGRAD_INSTANTIATE(T)    \
-  template class CausalTask<T>; \
-  template class CausalLM<T>;   \
+#define XGRAD_INSTANTIATE(T)  \
+  template class CausalLM<T>; \
   template class CausalSequenceClassifier<T>;
 
 XGRAD_INSTANTIATE(float)

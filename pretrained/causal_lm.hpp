@@ -1,39 +1,22 @@
 #pragma once
 
 #include "../ops/loss/losses.hpp"
-#include "decoder.hpp"
+#include "task_model.hpp"
 
 namespace xgrad::pretrained {
-
-/// Base class of decoders with a head for a task.
-template <class T>
-class CausalTask : public CausalModel<T> {
- public:
-  const Decoder<T>& decoder() const& { return decoder_; }
-  Decoder<T> decoder() && { return decoder_; }
-
-  /// All parameters that are not frozen.
-  std::vector<NamedParameter<T>> trainable_parameters() const;
-
- protected:
-  CausalTask(const CausalConfig& config, detail::Weights& weights, const std::string& task);
-
- private:
-  Decoder<T> decoder_;
-};
 
 /// Predicts the next token: logits = x W^T of the hidden states x, where W is the word embedding matrix if
 /// config.json ties them, unless the folder has another one nevertheless, as in transformers 5.
 /// https://huggingface.co/docs/transformers/model_doc/llama#transformers.LlamaForCausalLM
 template <class T>
-class CausalLM : public CausalTask<T> {
+class CausalLM : public TaskModel<T, Decoder> {
  public:
   /// Reads a folder, or a GGUF file of llama.cpp. Throws FileError.
   static CausalLM from_folder(const std::string& folder, const LoadOptions& options = {}) {
-    return detail::from_folder<CausalLM, CausalConfig>(folder, options);
+    return detail::from_folder<CausalLM>(folder, options);
   }
-  explicit CausalLM(const CausalConfig& config) : CausalLM(detail::fresh<CausalLM>(config)) {}
-  CausalLM(const CausalConfig& config, detail::Weights& weights);
+  explicit CausalLM(const Config& config) : CausalLM(detail::fresh<CausalLM>(config)) {}
+  CausalLM(const Config& config, detail::Weights& weights);
 
   /// Logits of the token behind each, (batch, length, vocab_size).
   Variable<T> operator()(const Input& input) const;
@@ -62,15 +45,15 @@ class CausalLM : public CausalTask<T> {
 /// last whose id is not pad_token_id, whatever the attention mask says.
 /// https://huggingface.co/docs/transformers/model_doc/llama#transformers.LlamaForSequenceClassification
 template <class T>
-class CausalSequenceClassifier : public CausalTask<T> {
+class CausalSequenceClassifier : public TaskModel<T, Decoder> {
  public:
   /// Throws FileError.
   static CausalSequenceClassifier from_folder(const std::string& folder, const LoadOptions& options = {}) {
-    return detail::from_folder<CausalSequenceClassifier, CausalConfig>(folder, options, "score.");
+    return detail::from_folder<CausalSequenceClassifier>(folder, options, "score.");
   }
-  explicit CausalSequenceClassifier(const CausalConfig& config)
+  explicit CausalSequenceClassifier(const Config& config)
       : CausalSequenceClassifier(detail::fresh<CausalSequenceClassifier>(config)) {}
-  CausalSequenceClassifier(const CausalConfig& config, detail::Weights& weights);
+  CausalSequenceClassifier(const Config& config, detail::Weights& weights);
 
   /// Logits, (batch, labels). Throws ValueError for several sequences if the config has no pad_token_id.
   Variable<T> operator()(const Input& input) const;

@@ -34,16 +34,7 @@ Variable<T> unpacked(const Variable<T>& x, const Packing& packing) {
 
 template <class T>
 Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
-    : Encoder(config, weights, pooler, detail::info_of(config.model_type).body<T>(config, weights)) {}
-
-template <class T>
-Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
-                    std::shared_ptr<const detail::Body<T>> body)
-    : Model<T>(config, *body),
-      body_(std::move(body)),
-      rounds_to_bfloat16_(weights.precision() == Precision::bfloat16) {
-  if (!std::is_same_v<T, float> && weights.precision().value_or(Precision::float32) != Precision::float32)
-    throw ValueError("Encoder: the precision of a model of double must be float32");
+    : BaseModel<T>(config, weights, is_causal) {
   const detail::FamilyInfo& family = detail::info_of(config.model_type);
   const char* const name = family.pooler;
   const bool stored = name != nullptr && family.pooler_alone && weights.offers(std::string(name) + ".weight");
@@ -55,24 +46,13 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
 }
 
 template <class T>
-Precision Encoder<T>::precision() const {
-  if (rounds_to_bfloat16_) return Precision::bfloat16;
-  return this->named_int8_weights().empty() ? Precision::float32 : Precision::int8;
-}
-
-template <class T>
-Variable<T> Encoder<T>::word_embeddings() const {
-  return body_->words().weight();
-}
-
-template <class T>
 EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions options) const {
   const auto scope = this->scope();
   detail::check_input("Encoder", input, this->config().max_length());
   std::optional<MatmulPrecisionGuard> guard;
-  if (rounds_to_bfloat16_) guard.emplace(MatmulPrecision::medium);
+  if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
   std::optional<Packing> packing;
-  if (settings_->skip_padding && body_->packs() && detail::has_padding(input) &&
+  if (settings_->skip_padding && this->body().packs() && detail::has_padding(input) &&
       begins_with_tokens(*input.attention_mask) && !options.hidden_states && !options.attentions &&
       !options.padding)
     packing.emplace(*input.attention_mask);
@@ -81,7 +61,7 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
   if (packing) call.packing = &*packing;
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
   if (options.attentions) call.attentions = &output.attentions;
-  Variable<T> x = (*body_)(call);
+  Variable<T> x = this->body()(call);
   if (packing) {
     const Array<T> tokens = xt::cast<T>(xt::not_equal(xt::expand_dims(*input.attention_mask, 2), 0));
     x = unpacked(x, *packing) * Variable<T>(tokens);
@@ -96,17 +76,6 @@ template <class T>
 Variable<T> Encoder<T>::pool(const Variable<T>& hidden) const {
   if (!pooler_) throw ValueError("Encoder: pool needs a pooler, which this one does not have");
   return tanh((*pooler_)(select(hidden, 1, 0)));
-}
-
-template <class T>
-void Encoder<T>::freeze(std::optional<std::size_t> layers) const {
-  const std::size_t count = this->config().num_hidden_layers;
-  if (layers && *layers > count)
-    xgrad::detail::fail<ValueError>("Encoder: freeze must name at most the ", count, " layers, got ",
-                                    *layers);
-  for (const std::string& name : body_->embedding_names()) this->requires_grad(name, !layers);
-  // the first last, as layers may share weights
-  for (std::size_t i = count; i-- > 0;) this->requires_grad(body_->layer_name(i), !layers || i >= *layers);
 }
 
 template class Encoder<float>;

@@ -34,17 +34,14 @@ struct [[nodiscard]] EncoderOutput {
 /// Whether an encoder has a pooler, tanh(W x_0 + b) of the first token: never, always, or if it is stored.
 enum class Pooler { none, needed, if_stored };
 
-namespace detail {
-template <class T>
-class Body;
-}
-
 /// The encoder of a family: embeddings, and layers of attention and feed-forward networks. Results equal
 /// those of Hugging Face's modules, including the order of random draws in training.
 /// https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertModel
 template <class T>
-class Encoder : public Model<T> {
+class Encoder : public BaseModel<T> {
  public:
+  static constexpr bool is_causal = false;
+
   /// Reads config.json and the weights of a folder, model.safetensors or pytorch_model.bin, each also in
   /// parts with an index. Throws FileError.
   static Encoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
@@ -65,32 +62,17 @@ class Encoder : public Model<T> {
   Variable<T> pool(const Variable<T>& hidden) const;
   bool has_pooler() const { return pooler_.has_value(); }
 
-  /// Freezes the embeddings and the first `layers` layers, which then get no gradients, and lets the other
-  /// layers be trained; without a number, all of them. Applies to all copies. Throws ValueError for more
-  /// layers than the encoder has.
-  void freeze(std::optional<std::size_t> layers) const;
-
   /// Enables or disables setting hidden states of padding to 0 instead of computing them, in batches whose
   /// sequences begin with tokens. The other hidden states are unchanged, except for other random draws in
   /// training. Default: off, so that all results equal Hugging Face's. Applies to all copies, and must not be
   /// called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
-  /// The precision that its linear layers have, or are to have on a processor that is fast with it.
-  Precision precision() const;
-
-  Variable<T> word_embeddings() const;
-
  private:
   struct Settings {
     bool skip_padding = false;
   };
 
-  Encoder(const Config& config, detail::Weights& weights, Pooler pooler,
-          std::shared_ptr<const detail::Body<T>> body);
-
-  std::shared_ptr<const detail::Body<T>> body_;
-  bool rounds_to_bfloat16_;
   std::optional<Linear<T>> pooler_;
   std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
 };

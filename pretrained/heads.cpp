@@ -17,16 +17,9 @@
 namespace xgrad::pretrained {
 namespace {
 
-using detail::class_loss, detail::FamilyInfo, detail::From, detail::info_of, detail::labelled, detail::Part,
+using detail::class_loss, detail::FamilyInfo, detail::info_of, detail::labelled, detail::Part,
     detail::SequenceForm, detail::SequencePool, detail::Start, detail::TokenForm, detail::TransformForm,
     detail::Weights;
-
-/// The family's name, under which its encoder stands in a model for a task.
-std::string encoder_name(Family family) {
-  std::string name = detail::prefix_of(family);
-  name.pop_back();
-  return name;
-}
 
 /// The config, if it is of the only family that has the head.
 const Config& only(Family family, const Config& config, const char* head) {
@@ -70,57 +63,8 @@ Variable<T> mean_of_tokens(const Variable<T>& hidden, const Input& input) {
 }  // namespace
 
 template <class T>
-TaskModel<T>::TaskModel(const Config& config, Weights& weights, const char* task, Pooler pooler)
-    : Model<T>(config, task),
-      encoder_(this->child(encoder_name(config.model_type), Encoder<T>(config, weights, pooler))) {
-  this->eval();
-}
-
-template <class T>
-std::vector<NamedParameter<T>> TaskModel<T>::trainable_parameters() const {
-  std::vector<NamedParameter<T>> list = this->named_parameters();
-  std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
-  const std::string prefix = detail::prefix_of(this->config().model_type);
-  std::stable_partition(list.begin(), list.end(),
-                        [&](const NamedParameter<T>& entry) { return entry.first.starts_with(prefix); });
-  return list;
-}
-
-template <class T>
-Variable<T> TaskModel<T>::drop(const Variable<T>& x, double probability) const {
-  return xgrad::detail::dropout_if_training(x, probability, this->training());
-}
-
-template <class T>
-Linear<T> TaskModel<T>::linear(Weights& weights, const std::string& name, std::size_t in_features,
-                               std::size_t out_features, bool bias) {
-  const From from{weights, "", Part::head};
-  return this->child(name, detail::take_linear<T>(from, name, {in_features, out_features, bias}));
-}
-
-template <class T>
-detail::Transform<T> TaskModel<T>::transform(Weights& weights, const TransformForm& form) {
-  std::optional<Linear<T>> dense;
-  if (form.dense != nullptr)
-    dense = linear(weights, form.dense, this->config().hidden_size, form.out, form.dense_bias);
-  std::optional<LayerNorm<T>> norm;
-  if (form.norm != nullptr) {
-    const From from{weights, "", Part::head};
-    norm = this->child(form.norm, detail::take_norm<T>(from, form.norm, form.out,
-                                                       this->config().layer_norm_eps, form.norm_bias));
-  }
-  return {std::move(dense), std::move(norm), form.act};
-}
-
-template <class T>
-Variable<T> detail::Transform<T>::operator()(const Variable<T>& x) const {
-  const Variable<T> y = dense ? activate(act, (*dense)(x)) : x;
-  return norm ? (*norm)(y) : y;
-}
-
-template <class T>
 LanguageModel<T>::LanguageModel(const Config& config, Weights& weights, const char* task, Pooler pooler)
-    : TaskModel<T>(config, weights, task, pooler),
+    : TaskModel<T, Encoder>(config, weights, task, pooler),
       transform_(this->transform(weights, form_of(&FamilyInfo::prediction, config, "MaskedLM"))),
       decoder_(this->encoder().word_embeddings()) {
   const FamilyInfo& family = info_of(config.model_type);
@@ -183,8 +127,8 @@ Variable<T> PreTraining<T>::loss(const Input& input, const Ids& tokens, const Id
 
 template <class T>
 NextSentence<T>::NextSentence(const Config& config, Weights& weights)
-    : TaskModel<T>(only(Family::bert, config, "NextSentence"), weights, "ForNextSentencePrediction",
-                   Pooler::needed),
+    : TaskModel<T, Encoder>(only(Family::bert, config, "NextSentence"), weights, "ForNextSentencePrediction",
+                            Pooler::needed),
       next_(this->linear(weights, "cls.seq_relationship", config.hidden_size, 2)) {
   this->eval();
 }
@@ -202,8 +146,9 @@ Variable<T> NextSentence<T>::loss(const Input& input, const Ids& labels) const {
 
 template <class T>
 SequenceClassifier<T>::SequenceClassifier(const Config& config, Weights& weights)
-    : TaskModel<T>(config, weights, "ForSequenceClassification",
-                   sequence_form(config).pool == SequencePool::pooler ? Pooler::needed : Pooler::none),
+    : TaskModel<T, Encoder>(
+          config, weights, "ForSequenceClassification",
+          sequence_form(config).pool == SequencePool::pooler ? Pooler::needed : Pooler::none),
       transform_(sequence_form(config).transform
                      ? std::optional(this->transform(weights, *sequence_form(config).transform))
                      : std::nullopt),
@@ -243,7 +188,7 @@ Variable<T> SequenceClassifier<T>::loss(const Input& input, const Array<T>& targ
 
 template <class T>
 TokenClassifier<T>::TokenClassifier(const Config& config, Weights& weights)
-    : TaskModel<T>(config, weights, "ForTokenClassification"),
+    : TaskModel<T, Encoder>(config, weights, "ForTokenClassification"),
       transform_(token_form(config).transform
                      ? std::optional(this->transform(weights, *token_form(config).transform))
                      : std::nullopt),
@@ -272,7 +217,7 @@ Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels, Redu
 
 template <class T>
 QuestionAnswerer<T>::QuestionAnswerer(const Config& config, Weights& weights)
-    : TaskModel<T>(with_two_labels(config), weights, "ForQuestionAnswering"),
+    : TaskModel<T, Encoder>(with_two_labels(config), weights, "ForQuestionAnswering"),
       transform_(answer_form(config).transform
                      ? std::optional(this->transform(weights, *answer_form(config).transform))
                      : std::nullopt),
@@ -305,7 +250,7 @@ Variable<T> QuestionAnswerer<T>::loss(const Input& input, const Ids& start, cons
 
 template <class T>
 Discriminator<T>::Discriminator(const Config& config, Weights& weights)
-    : TaskModel<T>(only(Family::electra, config, "Discriminator"), weights, "ForPreTraining"),
+    : TaskModel<T, Encoder>(only(Family::electra, config, "Discriminator"), weights, "ForPreTraining"),
       dense_(
           this->linear(weights, "discriminator_predictions.dense", config.hidden_size, config.hidden_size)),
       prediction_(
@@ -334,8 +279,6 @@ Variable<T> Discriminator<T>::loss(const Input& input, const Ids& labels) const 
 }
 
 #define XGRAD_INSTANTIATE(T)            \
-  template struct detail::Transform<T>; \
-  template class TaskModel<T>;          \
   template class LanguageModel<T>;      \
   template class MaskedLM<T>;           \
   template class PreTraining<T>;        \

@@ -1,53 +1,14 @@
 #pragma once
 
 #include "../ops/loss/losses.hpp"
-#include "encoder.hpp"
+#include "task_model.hpp"
 
 namespace xgrad::pretrained {
-
-namespace detail {
-
-struct TransformForm;
-
-/// norm(act(dense(x))), of which both layers may be absent.
-template <class T>
-struct Transform {
-  std::optional<Linear<T>> dense;
-  std::optional<LayerNorm<T>> norm;
-  Activation act;
-
-  Variable<T> operator()(const Variable<T>& x) const;
-};
-
-}  // namespace detail
-
-/// Base class of encoders with a head for a task. https://huggingface.co/docs/transformers/model_doc/bert
-template <class T>
-class TaskModel : public Model<T> {
- public:
-  const Encoder<T>& encoder() const& { return encoder_; }
-  Encoder<T> encoder() && { return encoder_; }
-
-  /// All parameters that are not frozen, the encoder's first.
-  std::vector<NamedParameter<T>> trainable_parameters() const;
-
- protected:
-  TaskModel(const Config& config, detail::Weights& weights, const char* task, Pooler pooler = Pooler::none);
-
-  Variable<T> hidden(const Input& input) const { return encoder_(input).last_hidden_state; }
-  Variable<T> drop(const Variable<T>& x, double probability) const;
-  Linear<T> linear(detail::Weights& weights, const std::string& name, std::size_t in_features,
-                   std::size_t out_features, bool bias = true);
-  detail::Transform<T> transform(detail::Weights& weights, const detail::TransformForm& form);
-
- private:
-  Encoder<T> encoder_;
-};
 
 /// Predicts tokens from hidden states: LayerNorm(act(dense(x))) W^T + bias, where W is the word embedding
 /// matrix unless config.json disables tying.
 template <class T>
-class LanguageModel : public TaskModel<T> {
+class LanguageModel : public TaskModel<T, Encoder> {
  protected:
   LanguageModel(const Config& config, detail::Weights& weights, const char* task,
                 Pooler pooler = Pooler::none);
@@ -112,7 +73,7 @@ class PreTraining : public LanguageModel<T> {
 
 /// Predicts whether the second text follows the first (class 0) or not (class 1). BERT only.
 template <class T>
-class NextSentence : public TaskModel<T> {
+class NextSentence : public TaskModel<T, Encoder> {
  public:
   static NextSentence from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<NextSentence>(folder, options);
@@ -135,7 +96,7 @@ class NextSentence : public TaskModel<T> {
 
 /// Predicts a class, several classes, or a number for each sequence, according to config().problem_type.
 template <class T>
-class SequenceClassifier : public TaskModel<T> {
+class SequenceClassifier : public TaskModel<T, Encoder> {
  public:
   static SequenceClassifier from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<SequenceClassifier>(folder, options, "classifier.");
@@ -160,7 +121,7 @@ class SequenceClassifier : public TaskModel<T> {
 
 /// Predicts a class for each token.
 template <class T>
-class TokenClassifier : public TaskModel<T> {
+class TokenClassifier : public TaskModel<T, Encoder> {
  public:
   static TokenClassifier from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<TokenClassifier>(folder, options, "classifier.");
@@ -186,7 +147,7 @@ class TokenClassifier : public TaskModel<T> {
 
 /// Predicts the start and end of the answer to a question in a text.
 template <class T>
-class QuestionAnswerer : public TaskModel<T> {
+class QuestionAnswerer : public TaskModel<T, Encoder> {
  public:
   struct Logits {
     Variable<T> start, end;  ///< (batch, length)
@@ -217,7 +178,7 @@ class QuestionAnswerer : public TaskModel<T> {
 
 /// ELECTRA's discriminator: predicts whether a token was replaced.
 template <class T>
-class Discriminator : public TaskModel<T> {
+class Discriminator : public TaskModel<T, Encoder> {
  public:
   static Discriminator from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<Discriminator>(folder, options);

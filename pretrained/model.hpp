@@ -1,26 +1,27 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
+#include "../files/tensor_view.hpp"
 #include "../models/module.hpp"
+#include "../ops/product/bfloat16_linear.hpp"
 #include "config.hpp"
 
-namespace xgrad {
-
-struct TensorView;
-
-namespace pretrained {
+namespace xgrad::pretrained {
 
 namespace detail {
 class Weights;
-}
+template <class T>
+class Body;
+}  // namespace detail
 
-/// Precision of the linear layers of an encoder.
+/// Precision of the linear layers of a model.
 enum class Precision {
   float32,
   /// Products of numbers rounded to bfloat16, as with MatmulPrecision::medium; those of float32, with a note,
@@ -58,7 +59,9 @@ struct LoadOptions {
   std::function<void(const std::string&)> note = {};
 };
 
-/// Base class of pretrained models: a config, and parameters with Hugging Face's names.
+/// Base class of pretrained models: a config, and parameters with Hugging Face's names, but for GPT-2's
+/// queries, keys and values (`h.0.attn.q_proj.weight`), which its files have in one matrix, and whose
+/// matrices are (out, in) here as those of every Linear.
 template <class T>
 class Model : public Module<T> {
  public:
@@ -73,19 +76,59 @@ class Model : public Module<T> {
   /// `task` is the suffix of the class name: "ForMaskedLM".
   Model(const Config& config, const std::string& task);
   /// A body without a task.
-  Model(const Config& config, const Module<T>& body);
+  Model(const Config& config, const Module<T>& body) : Module<T>(body), config_(config) {}
 
  private:
   Config config_;
 };
 
-/// Writes config.json and model.safetensors ({"format": "pt"}, F32 or F64) for transformers; files of other
-/// names stay. Weights of 8-bit integers are I8, with a weight_scale beside each, and a quantization_config
-/// of the format "int-quantized" in config.json, which transformers opens with compressed-tensors. Saving an
-/// unchanged model loaded from such a folder gives the same bytes. Throws FileError, also as check_save()
-/// does. Both files are replaced or none, as by write_folder().
+/// Base class of models without a head: Encoder and Decoder.
 template <class T>
-void save_folder(const Model<T>& model, const std::string& folder);
+class BaseModel : public Model<T> {
+ public:
+  /// Freezes the embeddings and the first `layers` layers, which then get no gradients, and lets the other
+  /// layers be trained; without a number, all of them. Applies to all copies. Throws ValueError for more
+  /// layers than the model has.
+  void freeze(std::optional<std::size_t> layers) const;
+
+  /// The precision that its linear layers have, or are to have on a processor that is fast with it.
+  Precision precision() const;
+
+  /// Undefined with bfloat16_weights.
+  Variable<T> word_embeddings() const;
+  /// Of the word embeddings with bfloat16_weights.
+  std::optional<Bfloat16Weight> bfloat16_word_embeddings() const;
+
+ protected:
+  /// Throws ValueError for a config that is not as causal as the class.
+  BaseModel(const Config& config, detail::Weights& weights, bool is_causal);
+
+  const detail::Body<T>& body() const { return *body_; }
+  bool rounds_to_bfloat16() const { return rounds_to_bfloat16_; }
+
+ private:
+  BaseModel(const Config& config, detail::Weights& weights, std::shared_ptr<const detail::Body<T>> body);
+
+  std::shared_ptr<const detail::Body<T>> body_;
+  bool rounds_to_bfloat16_;
+};
+
+struct SaveOptions {
+  xgrad::detail::ByName by_name = {};
+  /// F32, F64, BF16 or F16, to whose nearest numbers weights are rounded; that of T if absent, or BF16 with
+  /// LoadOptions::bfloat16_weights.
+  std::optional<DType> dtype = {};
+};
+
+/// Writes config.json and model.safetensors ({"format": "pt"}) for transformers, in the layout of the
+/// family's files; files of other names stay. Matrices of bfloat16 numbers stay as they are. Weights of 8-bit
+/// integers are I8, with a weight_scale beside each, and a quantization_config of the format "int-quantized"
+/// in config.json, which transformers opens with compressed-tensors. Saving an unchanged model loaded from
+/// such a folder gives the same bytes. Throws FileError, also as check_save() does, and ValueError for
+/// another type, for a number that is too large for it and for a config that config.json cannot say. Both
+/// files are replaced or none, as by write_folder().
+template <class T>
+void save_folder(const Model<T>& model, const std::string& folder, SaveOptions options = {});
 
 /// Throws FileError if the folder holds a file of another model that would stay beside a saved one and be
 /// loaded in its place or with it: weights in parts or in torch's format, an adapter, modules.json. To be
@@ -96,41 +139,35 @@ namespace detail {
 
 /// save_folder without check_save().
 template <class T>
-void save_with_modules(const Model<T>& model, const std::string& folder);
+void save_with_modules(const Model<T>& model, const std::string& folder, SaveOptions options = {});
 
-/// Calls build(config, weights), which returns the name of the class, for a folder, and reports the notes.
-/// C is Config, or CausalConfig of decoders.
-template <class C>
-void load(const std::string& folder, const LoadOptions& options, const char* head,
-          const std::function<std::string(const C&, Weights&)>& build);
+/// Calls build(config, weights), which returns the name of the class, for a folder of an encoder or of a
+/// decoder, and reports the notes.
+void load(const std::string& folder, bool is_causal, const LoadOptions& options, const char* head,
+          const std::function<std::string(const Config&, Weights&)>& build);
 
 /// Loads a model of class M from a folder. Throws FileError for unreadable or inconsistent files.
-template <class M, class C = Config>
+template <class M>
 M from_folder(const std::string& folder, const LoadOptions& options, const char* head = "") {
   std::optional<M> model;
-  load<C>(folder, options, head,
-          [&](const C& config, Weights& weights) { return model.emplace(config, weights).architecture(); });
+  load(folder, M::is_causal, options, head,
+       [&](const Config& config, Weights& weights) { return model.emplace(config, weights).architecture(); });
   return std::move(*model);
 }
 
 /// Calls build(weights) without files.
-template <class C>
-void build_fresh(const std::function<void(Weights&)>& build, const C& config);
+void build_fresh(const Config& config, const std::function<void(Weights&)>& build);
 
 /// A model of class M with newly initialized parameters.
-template <class M, class C>
-M fresh(const C& config) {
+template <class M>
+M fresh(const Config& config) {
   std::optional<M> model;
-  build_fresh([&](Weights& weights) { model.emplace(config, weights); }, config);
+  build_fresh(config, [&](Weights& weights) { model.emplace(config, weights); });
   return std::move(*model);
 }
 
-/// Writes config.json and model.safetensors as write_folder() does.
-void write_model(const std::string& folder, const std::string& config, std::vector<TensorView> tensors);
-
-/// Throws FileError for files of weights that would stay in the folder beside those of write_model.
+/// Throws FileError for files of weights that would stay in the folder beside those of save_with_modules.
 void refuse_other_weights(const std::string& folder);
 
 }  // namespace detail
-}  // namespace pretrained
-}  // namespace xgrad
+}  // namespace xgrad::pretrained

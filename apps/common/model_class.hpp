@@ -14,7 +14,7 @@ namespace apps {
 template <class F>
 auto with_model_class(const std::string& folder, const F& f) {
   using namespace xgrad::pretrained;
-  const std::string name = Config::from_folder(folder).architecture;
+  const std::string name = Config::from_folder(folder, false).architecture;
   if (name.ends_with("ForSequenceClassification")) return f.template operator()<SequenceClassifier<float>>();
   if (std::filesystem::exists(folder + "/modules.json"))
     return f.template operator()<SentenceEmbedder<float>>();

@@ -119,7 +119,7 @@ void classify(const Options& options, const Show& show) {
   check_vocabulary(tokenizer, model.config(), options.folder);
   model.encoder().skip_padding();
   for_each_batch(options.texts, [&](std::span<const std::string> texts) {
-    const Batch batch = encoded(tokenizer, options, texts, model.config().max_length());
+    const Batch batch = encoded(tokenizer, options, texts, *model.config().max_length());
     const Array<float> logits = model(batch).value();
     if (std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); }))
       throw std::runtime_error(options.folder + ": logits must be numbers, got nan");
@@ -145,7 +145,7 @@ int run_command(int argc, char** argv) {
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   const xgrad::NoGrad guard;
   options.folder = find_model(options.folder);
-  if (!Config::from_folder(options.folder).architecture.ends_with("ForTokenClassification")) {
+  if (!Config::from_folder(options.folder, false).architecture.ends_with("ForTokenClassification")) {
     classify<SequenceClassifier<float>>(options, labelled_text);
   } else if (options.second || options.pairs) {
     throw std::runtime_error(options.folder + ": labels words, not pairs of texts");

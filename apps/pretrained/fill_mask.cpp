@@ -77,7 +77,7 @@ int run_command(int argc, char** argv) {
     const Encoding& encoding = batch.encodings.front();
     if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
       throw std::invalid_argument("a text must have the mask " + tokenizer.token(mask) + " among the " +
-                                  std::to_string(model.config().max_length()) +
+                                  std::to_string(*model.config().max_length()) +
                                   " tokens that the model takes, got " + printable(text));
     const Variable<float> probabilities = softmax(model(batch), 2);
     if (std::ranges::any_of(probabilities.value(), [](float number) { return std::isnan(number); }))

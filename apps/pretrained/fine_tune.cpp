@@ -280,10 +280,10 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
 int run(FineTuneOptions options) {
   MetricsFile metrics(options.metrics);
   options.model = pretrained::find_model(options.model);
-  const pretrained::Config config = pretrained::Config::from_folder(options.model);
+  const pretrained::Config config = pretrained::Config::from_folder(options.model, false);
   const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   pretrained::check_vocabulary(tokenizer, config, options.model);
-  const std::size_t most = config.max_length(), max_length = options.max_length.value_or(most);
+  const std::size_t most = *config.max_length(), max_length = options.max_length.value_or(most);
   if (max_length > most)
     throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
                                 ", as the model's, got " + std::to_string(max_length));

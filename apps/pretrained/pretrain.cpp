@@ -148,7 +148,7 @@ Pieces split(std::vector<Piece> all, const Lengths& lengths, const TokenMask& ma
 
 Lengths lengths_of(const PretrainOptions& options, const Model& model) {
   constexpr std::size_t usual = 128;
-  const std::size_t most = model.config().max_length();
+  const std::size_t most = *model.config().max_length();
   if (options.max_length.value_or(most) > most)
     throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
                                 ", as the model's, got " + std::to_string(*options.max_length));

@@ -18,7 +18,7 @@ void print(const std::vector<std::int64_t>& tokens) {
 void training() {
   std::cout << "# training\n";
   // [training]
-  pretrained::CausalConfig config = pretrained::CausalConfig::of(pretrained::CausalFamily::llama);
+  pretrained::Config config = pretrained::Config::of(pretrained::Family::llama);
   config.vocab_size = 12;
   config.hidden_size = 32;
   config.intermediate_size = 64;

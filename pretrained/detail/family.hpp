@@ -2,13 +2,17 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "bodies/body.hpp"
+#include "body_options.hpp"
 #include "config/fields.hpp"
+#include "gguf/gguf_fields.hpp"
 #include "weights/stored_as.hpp"
 
-// Not installed: what a family of encoders says of itself, in a file of pretrained/families/.
+// Not installed: what a family says of itself, in a file of pretrained/families/.
 namespace xgrad::pretrained::detail {
 
 /// norm(act(dense(x))), before logits of tokens; both may be null.
@@ -47,31 +51,33 @@ struct TokenForm {
 /// A family: names, a reader of its config.json, a body, and heads.
 struct FamilyInfo {
   Family family;
-  const char* model_type;                       ///< "bert"
-  const char* class_name;                       ///< "Bert"
-  const char* prefix;                           ///< "bert.", of a body's parameters in a model for a task
-  const char* old_prefix = nullptr;             ///< another one, in files of other programs
-  const char* pooler = nullptr;                 ///< "pooler.dense", null for families without
-  bool pooler_alone = true;                     ///< a body without a head has the pooler, too
+  const char* model_type;                      ///< "bert"
+  const char* class_name;                      ///< "Bert"
+  bool is_causal = false;                      ///< a family of decoders
+  const char* language_model = "ForCausalLM";  ///< the end of the name of a decoder that predicts tokens
+  NamesInFiles files;
+  BodyOptions body;
   bool narrow_embeddings = false;               ///< embedding_size is a field of its own
-  bool free_heads = false;                      ///< the sizes of heads do not add up to hidden_size
-  bool biased_by_distance = false;              ///< attention adds a bias for each distance of positions
-  std::span<const StoredAs> stored_as = {};     ///< names in files, where they are others
   std::span<const Spelling> other_fields = {};  ///< second names of fields
+  std::span<const StoredAs> gguf_names = {};    ///< of tensors in GGUF files; none if these are not read
+  bool gguf_has_pairs = false;  ///< GGUF files have queries and keys in the order of StoredAs::in_pairs
 
   void (*defaults)(Config&) = nullptr;
   /// Names the fields beside those that all families have.
   void (*fields)(Fields&, Config&) = nullptr;
   /// The rule that a config breaks, or empty; may be null.
   std::string (*broken_rule)(const Config&) = nullptr;
-  /// Positions in front of the first token.
-  std::size_t (*first_position)(const Config&) = nullptr;
+  /// Adds to a config.json what a GGUF file says, but for tokens; null if these files are not read.
+  void (*gguf_fields)(const GgufFields&, xgrad::detail::JsonTree&) = nullptr;
 
+  /// Makers of a body of its own; null for Body.
   std::shared_ptr<const Body<float>> (*float_body)(const Config&, Weights&) = nullptr;
   std::shared_ptr<const Body<double>> (*double_body)(const Config&, Weights&) = nullptr;
 
   // Heads; null for those that the family does not have.
 
+  const char* pooler = nullptr;  ///< "pooler.dense"
+  bool pooler_alone = true;      ///< a body without a head has the pooler, too
   /// Prediction of tokens: the transform, the bias and, where weights are not tied, the decoder.
   TransformForm (*prediction)(const Config&) = nullptr;
   const char *prediction_bias = nullptr, *decoder = nullptr;
@@ -79,28 +85,25 @@ struct FamilyInfo {
   TokenForm (*tokens)(const Config&) = nullptr;
   TokenForm (*answers)(const Config&) = nullptr;
 
-  NamesInFiles names() const { return {.prefix = prefix, .old_prefix = old_prefix, .stored_as = stored_as}; }
+  BlockNames block_names(const Config& config) const {
+    return config.gated_mlp && !body.gated_block.empty() ? body.gated_block : body.block;
+  }
 
   template <class T>
-  std::shared_ptr<const Body<T>> body(const Config& config, Weights& weights) const {
-    if constexpr (std::is_same_v<T, float>)
-      return float_body(config, weights);
-    else
-      return double_body(config, weights);
+  std::shared_ptr<const Body<T>> make_body(const Config& config, Weights& weights) const {
+    const auto make = [this] {
+      if constexpr (std::is_same_v<T, float>)
+        return float_body;
+      else
+        return double_body;
+    }();
+    return make != nullptr ? make(config, weights) : std::make_shared<const Body<T>>(config, weights);
   }
 };
-
-/// A maker of bodies, for FamilyInfo.
-template <class T, template <class> class B>
-std::shared_ptr<const Body<T>> make_body(const Config& config, Weights& weights) {
-  return std::make_shared<const B<T>>(config, weights);
-}
 
 /// What only one family has in its config; a family derives its own.
 struct FamilyOptions {
   virtual ~FamilyOptions() = default;
-  /// JSON of what is read, and not written where nothing has changed.
-  virtual std::string unnamed() const { return "null"; }
 };
 
 /// The options of a config, which `defaults` or `fields` have put there; the default ones without any.
@@ -121,6 +124,8 @@ O& changed_options(Config& config) {
 }
 
 const FamilyInfo& info_of(Family family);
+/// That of the first token.
+std::size_t first_position(const Config& config);
 
 /// All families, and the activation functions by name.
 const std::vector<const FamilyInfo*>& all_families();
@@ -128,8 +133,9 @@ const Names<Activation>& activation_names();
 
 // The families
 
-extern const FamilyInfo albert, bert, camembert, deberta, deberta_v2, distilbert, electra, eurobert, gte,
-    gte_new, jina_embeddings_v3, modernbert, mpnet, nomic_bert, roberta, t5, xlm_roberta;
+extern const FamilyInfo albert, bert, camembert, deberta, deberta_v2, distilbert, electra, eurobert, gpt2,
+    gte, gte_new, jina_embeddings_v3, llama, mistral, modernbert, mpnet, nomic_bert, qwen2, qwen3, roberta,
+    t5, xlm_roberta;
 
 // Shared by BERT and those that keep its layout
 
@@ -147,5 +153,35 @@ SequenceForm dense_sequences(const Config& config, Activation act);
 TransformForm dense_prediction(const Config& config);
 TokenForm plain_tokens(const Config& config);
 TokenForm plain_answers(const Config& config);
+
+// Shared by Llama and its relatives
+
+/// Buffers in older files, and the frequencies of a GGUF file, which its config has.
+inline constexpr const char* llama_buffers[]{"rotary_emb.inv_freq", "rope_freqs.weight"};
+inline constexpr NamesInFiles llama_files{.prefix = "model.", .buffers = llama_buffers};
+
+/// Tensors in GGUF files.
+inline constexpr StoredAs llama_in_gguf[]{
+    {"token_embd", {"embed_tokens"}},
+    {"output_norm", {"norm"}},
+    {"output", {"lm_head"}},
+    {"blk.*.attn_norm", {"layers.*.input_layernorm"}},
+    {.tensor = "blk.*.attn_q", .parameters = {"layers.*.self_attn.q_proj"}, .in_pairs = true},
+    {.tensor = "blk.*.attn_k", .parameters = {"layers.*.self_attn.k_proj"}, .in_pairs = true},
+    {"blk.*.attn_v", {"layers.*.self_attn.v_proj"}},
+    {"blk.*.attn_output", {"layers.*.self_attn.o_proj"}},
+    {"blk.*.ffn_norm", {"layers.*.post_attention_layernorm"}},
+    {"blk.*.ffn_gate", {"layers.*.mlp.gate_proj"}},
+    {"blk.*.ffn_up", {"layers.*.mlp.up_proj"}},
+    {"blk.*.ffn_down", {"layers.*.mlp.down_proj"}}};
+
+/// What the models have, and the sizes of the first.
+void llama_defaults(Config& config);
+/// The sizes, the function, eps, dropout and rotary positions by Llama's names.
+void llama_fields(Fields& fields, Config& config);
+/// The same of a GGUF file.
+void llama_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config);
+/// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen has them.
+void qwen_window_fields(Fields& fields, Config& config);
 
 }  // namespace xgrad::pretrained::detail

@@ -23,7 +23,7 @@ std::set<std::string> parameters_of(const FamilyInfo& family) {
   const UseGenerator use(generator);  // initial values are drawn, and must not change what the caller draws
   Weights weights(in_files(config));
   std::set<std::string> names;
-  for (const auto& [name, parameter] : family.body<float>(config, weights)->named_parameters())
+  for (const auto& [name, parameter] : family.make_body<float>(config, weights)->named_parameters())
     names.insert(name);
   return names;
 }
@@ -45,7 +45,7 @@ std::string without_numbers(std::string_view name) {
 double share_of(const FamilyInfo& family, const std::vector<std::string>& tensors) {
   std::set<std::string> names;
   for (const std::string& tensor : tensors) {
-    for (const StoredPart& part : parts_of(family.stored_as, modern_name(tensor, family.names())))
+    for (const StoredPart& part : parts_of(family.files.stored_as, modern_name(tensor, family.files)))
       names.insert(part.parameter);
   }
   const std::set<std::string> needed = parameters_of(family);
@@ -70,6 +70,7 @@ std::string told_by_names(const std::vector<std::string>& tensors, const FamilyI
   double best = least;
   Names<const FamilyInfo*> likely;
   for (const FamilyInfo* const one : all_families()) {
+    if (one->is_causal != family.is_causal) continue;
     const double share = share_of(*one, tensors);
     if (share > best) likely.clear();
     best = std::max(best, share);
@@ -82,9 +83,9 @@ std::string told_by_names(const std::vector<std::string>& tensors, const FamilyI
   for (const std::string& name : parameters_of(family)) known.insert(without_numbers(name));
   std::vector<std::string> unknown;
   for (const std::string& tensor : tensors) {
-    const std::string name = modern_name(tensor, family.names());
+    const std::string name = modern_name(tensor, family.files);
     if (name.empty()) continue;
-    const std::vector<StoredPart> parts = parts_of(family.stored_as, name);
+    const std::vector<StoredPart> parts = parts_of(family.files.stored_as, name);
     if (!known.contains(without_numbers(parts.front().parameter))) unknown.push_back(tensor);
   }
   std::string text;

@@ -1,11 +1,11 @@
-#include "../detail/bodies/bert_body.hpp"
+#include "../detail/family.hpp"
 
 // ALBERT (Lan et al. 2020, arXiv:1909.11942): narrow embeddings, and a few groups of blocks that are used
 // again and again.
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr NamedPart albert_names[]{{BlockPart::query, "attention.query"},
+constexpr NamedPart albert_block[]{{BlockPart::query, "attention.query"},
                                    {BlockPart::key, "attention.key"},
                                    {BlockPart::value, "attention.value"},
                                    {BlockPart::out, "attention.dense"},
@@ -18,60 +18,30 @@ struct AlbertOptions : FamilyOptions {
   std::size_t groups = 1, blocks = 1;  // of a group
 };
 
-template <class T>
-class AlbertBody : public Body<T> {
- public:
-  AlbertBody(const Config& config, Weights& weights)
-      : Body<T>(config),
-        config_(config),
-        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, {}))),
-        project_(this->linear({weights, ""}, "encoder.embedding_hidden_mapping_in",
-                              {config.embedding_size, config.hidden_size})) {
-    const From from{weights, ""};
-    const AlbertOptions& options = options_of<AlbertOptions>(config);
-    TransformerBlockOptions block = block_options(config);
+/// The blocks of a group follow each other, and each group is repeated.
+BlockStack albert_stack(const Config& config) {
+  const AlbertOptions& own = options_of<AlbertOptions>(config);
+  BlockStack stack;
+  for (std::size_t group = 0; group < own.groups; ++group)
+    for (std::size_t i = 0; i < own.blocks; ++i)
+      stack.names.push_back("encoder.albert_layer_groups." + std::to_string(group) + ".albert_layers." +
+                            std::to_string(i));
+  for (std::size_t layer = 0; layer < config.num_hidden_layers; ++layer)
+    for (std::size_t i = 0; i < own.blocks; ++i)
+      stack.order.push_back(layer * own.groups / config.num_hidden_layers * own.blocks + i);
+  return stack;
+}
+
+constexpr BodyOptions albert_body = [] {
+  BodyOptions body = bert_body_of("", albert_block);
+  body.project = "encoder.embedding_hidden_mapping_in";
+  body.projects_always = true;
+  body.block_options = [](const Config&, std::size_t, TransformerBlockOptions& block) {
     block.output_dropout = 0;
-    for (std::size_t group = 0; group < options.groups; ++group) {
-      for (std::size_t i = 0; i < options.blocks; ++i) {
-        const std::string name =
-            "encoder.albert_layer_groups." + std::to_string(group) + ".albert_layers." + std::to_string(i);
-        blocks_.push_back(this->block(from, name, block, albert_names));
-      }
-    }
-  }
-
-  Variable<T> operator()(const EncoderCall<T>& call) const override {
-    Variable<T> x = project_(embeddings_(call));
-    const std::size_t count = options_of<AlbertOptions>(config_).blocks;
-    const ForwardContext<T> context = call.context();
-    for (std::size_t i = 0; i < config_.num_hidden_layers; ++i) {
-      for (std::size_t block = 0; block < count; ++block) {
-        call.keep(x);
-        x = blocks_[group_of(i) * count + block](context, x);
-      }
-    }
-    return x;
-  }
-
-  const Embedding<T>& words() const override { return embeddings_.words(); }
-  std::vector<std::string> embedding_names() const override {
-    return {"embeddings", "encoder.embedding_hidden_mapping_in"};
-  }
-  std::string layer_name(std::size_t i) const override {
-    return "encoder.albert_layer_groups." + std::to_string(group_of(i));
-  }
-  bool packs() const override { return true; }
-
- private:
-  std::size_t group_of(std::size_t layer) const {
-    return layer * options_of<AlbertOptions>(config_).groups / config_.num_hidden_layers;
-  }
-
-  Config config_;
-  TokenEmbeddings<T> embeddings_;
-  Linear<T> project_;
-  std::vector<TransformerBlock<T>> blocks_;
-};
+  };
+  body.stack = albert_stack;
+  return body;
+}();
 
 }  // namespace
 
@@ -79,8 +49,8 @@ const FamilyInfo albert{
     .family = Family::albert,
     .model_type = "albert",
     .class_name = "Albert",
-    .prefix = "albert.",
-    .pooler = "pooler",
+    .files = {.prefix = "albert."},
+    .body = albert_body,
     .narrow_embeddings = true,
     .defaults =
         [](Config& config) {
@@ -104,8 +74,7 @@ const FamilyInfo albert{
           absolute_positions(fields);
           fields.ignore({"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
         },
-    .float_body = make_body<float, AlbertBody>,
-    .double_body = make_body<double, AlbertBody>,
+    .pooler = "pooler",
     .prediction =
         [](const Config& config) {
           return TransformForm{.dense = "predictions.dense",

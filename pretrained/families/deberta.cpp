@@ -47,15 +47,13 @@ class DebertaProjections : public Assembled<T> {
   std::optional<Linear<T>> position_keys_, position_queries_;
 };
 
-template <class T>
-using DebertaFirstBody = DebertaBody<T, DebertaProjections>;
-
 }  // namespace
 
 const FamilyInfo deberta{.family = Family::deberta,
                          .model_type = "deberta",
                          .class_name = "Deberta",
-                         .prefix = "deberta.",
+                         .files = {.prefix = "deberta."},
+                         .body = deberta_body,
                          .narrow_embeddings = true,
                          .defaults =
                              [](Config& config) {
@@ -68,8 +66,8 @@ const FamilyInfo deberta{.family = Family::deberta,
                                fields.must_be("talking_head", false, "heads are not mixed");
                              },
                          .broken_rule = deberta_rule,
-                         .float_body = make_body<float, DebertaFirstBody>,
-                         .double_body = make_body<double, DebertaFirstBody>,
+                         .float_body = make_deberta_body<float, DebertaProjections>,
+                         .double_body = make_deberta_body<double, DebertaProjections>,
                          .prediction = deberta_prediction,
                          .prediction_bias = "cls.predictions.bias",
                          .decoder = "cls.predictions.decoder.weight",

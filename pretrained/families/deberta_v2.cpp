@@ -41,9 +41,6 @@ class DebertaV2Projections : public Assembled<T> {
   std::optional<Linear<T>> position_keys_, position_queries_;
 };
 
-template <class T>
-using DebertaSecondBody = DebertaBody<T, DebertaV2Projections>;
-
 /// "layer_norm" or "none".
 void position_norm(Fields& fields, DebertaOptions& options) {
   if (const auto found = fields.found("norm_rel_ebd")) {
@@ -92,7 +89,8 @@ std::string deberta_v2_rule(const Config& config) {
 const FamilyInfo deberta_v2{.family = Family::deberta_v2,
                             .model_type = "deberta-v2",
                             .class_name = "DebertaV2",
-                            .prefix = "deberta.",
+                            .files = {.prefix = "deberta."},
+                            .body = deberta_body,
                             .narrow_embeddings = true,
                             .defaults =
                                 [](Config& config) {
@@ -104,8 +102,8 @@ const FamilyInfo deberta_v2{.family = Family::deberta_v2,
                                 },
                             .fields = deberta_v2_fields,
                             .broken_rule = deberta_v2_rule,
-                            .float_body = make_body<float, DebertaSecondBody>,
-                            .double_body = make_body<double, DebertaSecondBody>,
+                            .float_body = make_deberta_body<float, DebertaV2Projections>,
+                            .double_body = make_deberta_body<double, DebertaV2Projections>,
                             .prediction = deberta_prediction,
                             .prediction_bias = "cls.predictions.bias",
                             .decoder = "cls.predictions.decoder.weight",

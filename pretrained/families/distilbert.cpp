@@ -1,11 +1,11 @@
-#include "../detail/bodies/bert_body.hpp"
+#include "../detail/family.hpp"
 
 // DistilBERT (Sanh et al. 2019, arXiv:1910.01108): BERT without types and pooler, half the layers, and names
 // of its own. It does not drop the output of attention.
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr NamedPart distilbert_names[]{{BlockPart::query, "attention.q_lin"},
+constexpr NamedPart distilbert_block[]{{BlockPart::query, "attention.q_lin"},
                                        {BlockPart::key, "attention.k_lin"},
                                        {BlockPart::value, "attention.v_lin"},
                                        {BlockPart::out, "attention.out_lin"},
@@ -14,8 +14,13 @@ constexpr NamedPart distilbert_names[]{{BlockPart::query, "attention.q_lin"},
                                        {BlockPart::down, "ffn.lin2"},
                                        {BlockPart::feed_forward_norm, "output_layer_norm"}};
 
-constexpr BertForm distilbert_form{
-    .names = distilbert_names, .layers = "transformer.layer.", .drops_attention = false};
+constexpr BodyOptions distilbert_body = [] {
+  BodyOptions body = bert_body_of("transformer.layer.", distilbert_block);
+  body.block_options = [](const Config&, std::size_t, TransformerBlockOptions& block) {
+    block.attention_output_dropout = 0;
+  };
+  return body;
+}();
 
 }  // namespace
 
@@ -23,7 +28,8 @@ const FamilyInfo distilbert{
     .family = Family::distilbert,
     .model_type = "distilbert",
     .class_name = "DistilBert",
-    .prefix = "distilbert.",
+    .files = {.prefix = "distilbert."},
+    .body = distilbert_body,
     .defaults =
         [](Config& config) {
           config.num_hidden_layers = 6;
@@ -47,8 +53,6 @@ const FamilyInfo distilbert{
       if (config.type_vocab_size == 0) return "";
       return "type_vocab_size must be 0 in distilbert, got " + std::to_string(config.type_vocab_size);
     },
-    .float_body = make_bert_body<float, distilbert_form>,
-    .double_body = make_bert_body<double, distilbert_form>,
     .prediction =
         [](const Config& config) {
           return TransformForm{.dense = "vocab_transform",

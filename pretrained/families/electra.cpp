@@ -1,14 +1,24 @@
-#include "../detail/bodies/bert_body.hpp"
+#include "../detail/family.hpp"
 
 // ELECTRA (Clark et al. 2020, arXiv:2003.10555): BERT without a pooler, whose embeddings may be narrower than
 // its layers.
 namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr BodyOptions electra_body = [] {
+  BodyOptions body = bert_body;
+  body.project = "embeddings_project";
+  return body;
+}();
+
+}  // namespace
 
 const FamilyInfo electra{
     .family = Family::electra,
     .model_type = "electra",
     .class_name = "Electra",
-    .prefix = "electra.",
+    .files = {.prefix = "electra."},
+    .body = electra_body,
     .narrow_embeddings = true,
     .defaults =
         [](Config& config) {
@@ -25,8 +35,6 @@ const FamilyInfo electra{
           // of the summary that no supported head has
           fields.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
         },
-    .float_body = make_bert_body<float, bert_form>,
-    .double_body = make_bert_body<double, bert_form>,
     .prediction =
         [](const Config& config) {
           return TransformForm{.dense = "generator_predictions.dense",

@@ -1,6 +1,5 @@
 
 #include "../../base/detail/json_tree.hpp"
-#include "../detail/causal_family.hpp"
 #include "../detail/family.hpp"
 
 // GPT-2 (Radford et al. 2019): learned positions, LayerNorm in front, an output tied to the words. Its files
@@ -33,8 +32,12 @@ constexpr NamedPart gpt2_block[]{{BlockPart::attention_norm, "ln_1"}, {BlockPart
                                  {BlockPart::key, "attn.k_proj"},     {BlockPart::value, "attn.v_proj"},
                                  {BlockPart::out, "attn.c_proj"},     {BlockPart::feed_forward_norm, "ln_2"},
                                  {BlockPart::up, "mlp.c_fc"},         {BlockPart::down, "mlp.c_proj"}};
-constexpr CausalNames gpt2_names{
-    .words = "wte", .positions = "wpe", .layers = "h.", .last_norm = "ln_f", .block = gpt2_block};
+constexpr BodyOptions gpt2_body{.words = "wte",
+                                .positions = "wpe",
+                                .layers = "h.",
+                                .block = gpt2_block,
+                                .last_norm = "ln_f",
+                                .residual = Residual::pre_norm};
 
 /// The names of other families, which its config class takes, too.
 constexpr Spelling gpt2_spellings[]{{"n_embd", "hidden_size"},
@@ -42,7 +45,7 @@ constexpr Spelling gpt2_spellings[]{{"n_embd", "hidden_size"},
                                     {"n_head", "num_attention_heads"},
                                     {"n_positions", "max_position_embeddings"}};
 
-void gpt2_fields(Fields& fields, CausalConfig& config) {
+void gpt2_fields(Fields& fields, Config& config) {
   fields.size("n_positions", config.max_position_embeddings);
   fields.size("n_embd", config.hidden_size);
   fields.size("n_layer", config.num_hidden_layers, 0);
@@ -56,10 +59,11 @@ void gpt2_fields(Fields& fields, CausalConfig& config) {
     fields.size("n_inner", config.intermediate_size);
   }
   fields.choice("activation_function", config.hidden_act, activation_names());
-  fields.number("layer_norm_epsilon", config.norm_eps);
-  fields.probability("embd_pdrop", config.embedding_dropout);
-  fields.probability("attn_pdrop", config.attention_dropout);
-  fields.probability("resid_pdrop", config.residual_dropout);
+  fields.number("layer_norm_epsilon", config.layer_norm_eps);
+  if (!config.embedding_dropout) config.embedding_dropout = config.hidden_dropout_prob;
+  fields.probability("embd_pdrop", *config.embedding_dropout);
+  fields.probability("attn_pdrop", config.attention_probs_dropout_prob);
+  fields.probability("resid_pdrop", config.hidden_dropout_prob);
   fields.flag("scale_attn_weights", config.scale_attention);
   fields.flag("scale_attn_by_inverse_layer_idx", config.scale_attention_by_layer);
   fields.must_be("n_special", 0.0, "tokens beside the vocabulary are not supported");
@@ -81,29 +85,26 @@ void gpt2_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config) {
 
 }  // namespace
 
-const CausalFamilyInfo gpt2{
-    .family = CausalFamily::gpt2,
+const FamilyInfo gpt2{
+    .family = Family::gpt2,
     .model_type = "gpt2",
     .class_name = "GPT2",
+    .is_causal = true,
     .language_model = "LMHeadModel",
     .files = {.prefix = "transformer.", .stored_as = gpt2_stored_as, .buffers = gpt2_buffers},
-    .names = gpt2_names,
+    .body = gpt2_body,
     .other_fields = gpt2_spellings,
     .gguf_names = gpt2_in_gguf,
     .defaults =
-        [](CausalConfig& config) {
+        [](Config& config) {
           config.vocab_size = 50257;
-          config.hidden_size = 768;
-          config.num_hidden_layers = config.num_attention_heads = 12;
-          config.intermediate_size = 3072;
           config.max_position_embeddings = 1024;
+          config.type_vocab_size = 0;
           config.hidden_act = Activation::gelu_tanh;
-          config.gated_mlp = config.rms_norm = config.padding_row = false;
-          config.mlp_bias = config.query_bias = config.output_bias = true;
-          config.norm_eps = 1e-5;
-          config.rotary.reset();
-          config.tie_word_embeddings = true;
-          config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0.1;
+          config.padding_row = false;
+          config.layer_norm_eps = 1e-5;
+          config.embedding_dropout = 0.1;
+          config.pad_token_id.reset();
           config.bos_token_id = 50256;
           config.eos_token_ids = {50256};
         },

@@ -1,19 +1,21 @@
 #include <cmath>
 
-#include "../detail/bodies/bert_body.hpp"
 #include "../detail/config/rotary_fields.hpp"
+#include "../detail/family.hpp"
 
 // GTE (Zhang et al. 2024, arXiv:2407.19669): BERT's blocks with rotary positions and a gated feed-forward
 // network. Its models on the hub were written by code beside them, which names the family "new".
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BertForm gte_form{.names = gated_names,
-                            .layers = "layers.",
-                            .drops_inner = true,
-                            .positions = Positions::rotary,
-                            .is_gated = true,
-                            .up_bias = false};
+constexpr BodyOptions gte_body = [] {
+  BodyOptions body = bert_body_of("layers.", gated_block);
+  body.block_options = [](const Config& config, std::size_t, TransformerBlockOptions& block) {
+    block.inner_dropout = config.hidden_dropout_prob;
+    block.up_bias = false;
+  };
+  return body;
+}();
 
 constexpr StoredAs gte_stored_as[]{
     {"encoder.layer.*.attention.qkv_proj",
@@ -34,15 +36,14 @@ bool read_ntk(Fields& fields, const Config& config, RotaryConfig& rotary) {
   const double factor = scaling->at("factor").number(1, 1e6);
   theta_field(fields, "rope_theta", rotary);
   rotary.theta *= factor;
-  rotary.scaling = LinearScaling{std::pow(factor, 2 / static_cast<double>(head_dim(config)))};
+  rotary.scaling = LinearScaling{std::pow(factor, 2 / static_cast<double>(config.head_size()))};
   return true;
 }
 
 void gte_fields(Fields& fields, Config& config) {
-  RotaryOptions& options = changed_options<RotaryOptions>(config);
   bert_fields(fields, config);
-  if (!read_ntk(fields, config, options.rotary))
-    rotary_fields(fields, config.max_position_embeddings, options.rotary);
+  if (!read_ntk(fields, config, *config.rotary))
+    rotary_fields(fields, config.max_position_embeddings, *config.rotary);
   fields.must_be("position_embedding_type", "rope", "learned positions are not supported");
   fields.must_be("layer_norm_type", "layer_norm", "other norms are not supported");
   fields.must_be("logn_attention_scale", false, "scores that grow with the length are not supported");
@@ -57,16 +58,12 @@ constexpr FamilyInfo gte_spelling(Family family, const char* model_type, const c
   return {.family = family,
           .model_type = model_type,
           .class_name = class_name,
-          .prefix = prefix,
-          .old_prefix = other_prefix,
-          .pooler = "pooler.dense",
-          .pooler_alone = false,
-          .stored_as = gte_stored_as,
+          .files = {.prefix = prefix, .old_prefix = other_prefix, .stored_as = gte_stored_as},
+          .body = gte_body,
           .defaults = defaults,
           .fields = gte_fields,
-          .broken_rule = broken_rotary_rule,
-          .float_body = make_bert_body<float, gte_form>,
-          .double_body = make_bert_body<double, gte_form>,
+          .pooler = "pooler.dense",
+          .pooler_alone = false,
           .prediction =
               [](const Config& config) {
                 TransformForm form = dense_prediction(config);
@@ -87,7 +84,8 @@ const FamilyInfo gte = gte_spelling(Family::gte, "gte", "Gte", "gte.", "new.", [
   config.type_vocab_size = 1;
   config.pad_token_id = 1;
   config.attention_probs_dropout_prob = 0;
-  changed_options<RotaryOptions>(config).rotary.theta = 160000;
+  config.gated_mlp = true;
+  config.rotary = {.theta = 160000};
 });
 
 const FamilyInfo gte_new = gte_spelling(Family::gte_new, "new", "New", "new.", "gte.", [](Config& config) {
@@ -96,7 +94,8 @@ const FamilyInfo gte_new = gte_spelling(Family::gte_new, "new", "New", "new.", "
   config.type_vocab_size = 1;
   config.pad_token_id.reset();
   config.attention_probs_dropout_prob = 0;
-  changed_options<RotaryOptions>(config).rotary.theta = 10000;
+  config.gated_mlp = true;
+  config.rotary = {.theta = 10000};
 });
 
 }  // namespace xgrad::pretrained::detail

@@ -1,12 +1,12 @@
-#include "../detail/bodies/bert_body.hpp"
 #include "../detail/config/rotary_fields.hpp"
+#include "../detail/family.hpp"
 
 // Jina Embeddings v3 (Sturua et al. 2024, arXiv:2409.10173): XLM-RoBERTa's blocks and heads with rotary
 // positions.
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr NamedPart jina_names[]{{BlockPart::query, "self_attn.q_proj"},
+constexpr NamedPart jina_block[]{{BlockPart::query, "self_attn.q_proj"},
                                  {BlockPart::key, "self_attn.k_proj"},
                                  {BlockPart::value, "self_attn.v_proj"},
                                  {BlockPart::out, "self_attn.o_proj"},
@@ -14,8 +14,6 @@ constexpr NamedPart jina_names[]{{BlockPart::query, "self_attn.q_proj"},
                                  {BlockPart::up, "mlp.fc1"},
                                  {BlockPart::down, "mlp.fc2"},
                                  {BlockPart::feed_forward_norm, "post_mlp_layernorm"}};
-
-constexpr BertForm jina_form{.names = jina_names, .layers = "layers.", .positions = Positions::rotary};
 
 constexpr StoredAs jina_stored_as[]{
     {"emb_ln", {"embeddings.LayerNorm"}},
@@ -35,9 +33,8 @@ const FamilyInfo jina_embeddings_v3{
     .family = Family::jina_embeddings_v3,
     .model_type = "jina_embeddings_v3",
     .class_name = "JinaEmbeddingsV3",
-    .prefix = "roberta.",
-    .pooler = "pooler.dense",
-    .stored_as = jina_stored_as,
+    .files = {.prefix = "roberta.", .stored_as = jina_stored_as},
+    .body = bert_body_of("layers.", jina_block),
     .other_fields = jina_spellings,
     .defaults =
         [](Config& config) {
@@ -50,13 +47,12 @@ const FamilyInfo jina_embeddings_v3{
           config.type_vocab_size = 1;
           config.pad_token_id = 1;
           config.layer_norm_eps = 1e-5;
-          changed_options<RotaryOptions>(config).rotary.theta = 20000;
+          config.rotary = {.theta = 20000};
         },
     .fields =
         [](Fields& fields, Config& config) {
           bert_fields(fields, config);
-          rotary_fields(fields, config.max_position_embeddings,
-                        changed_options<RotaryOptions>(config).rotary);
+          rotary_fields(fields, config.max_position_embeddings, *config.rotary);
           fields.must_be("position_embedding_type", "rotary", "learned positions are not supported");
           fields.must_be_null("lora_adaptations", "adapters of tasks are not supported");
           // of adapters, of kernels, and of other outputs
@@ -64,9 +60,7 @@ const FamilyInfo jina_embeddings_v3{
                          "lora_main_params_trainable", "lora_rank", "matryoshka_dimensions",
                          "task_instructions", "truncate_dim", "use_flash_attn", "use_reentrant"});
         },
-    .broken_rule = broken_rotary_rule,
-    .float_body = make_bert_body<float, jina_form>,
-    .double_body = make_bert_body<double, jina_form>,
+    .pooler = "pooler.dense",
     .prediction = dense_prediction,
     .prediction_bias = "lm_head.bias",
     .decoder = "lm_head.decoder.weight",

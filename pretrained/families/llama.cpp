@@ -1,6 +1,5 @@
 
 #include "../../base/detail/json_tree.hpp"
-#include "../detail/causal_family.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
 
@@ -8,7 +7,24 @@
 // feed-forward network, from its second version on fewer heads of keys and values.
 namespace xgrad::pretrained::detail {
 
-void llama_fields(Fields& fields, CausalConfig& config) {
+void llama_defaults(Config& config) {
+  config.vocab_size = 32000;
+  config.hidden_size = 4096;
+  config.num_hidden_layers = config.num_attention_heads = 32;
+  config.intermediate_size = 11008;
+  config.max_position_embeddings = 2048;
+  config.type_vocab_size = 0;
+  config.hidden_act = Activation::silu;
+  config.gated_mlp = config.rms_norm = true;
+  config.query_bias = config.output_bias = config.mlp_bias = false;
+  config.layer_norm_eps = 1e-6;
+  config.rotary.emplace();
+  config.tie_word_embeddings = false;
+  config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
+  config.pad_token_id.reset();
+}
+
+void llama_fields(Fields& fields, Config& config) {
   fields.size("hidden_size", config.hidden_size);
   fields.size("intermediate_size", config.intermediate_size);
   fields.size("num_hidden_layers", config.num_hidden_layers, 0);
@@ -18,14 +34,11 @@ void llama_fields(Fields& fields, CausalConfig& config) {
   if (const auto heads = fields.found("num_key_value_heads"))
     config.num_key_value_heads = static_cast<std::size_t>(heads->integer(1, 1 << 20));
   fields.put("num_key_value_heads", std::to_string(config.key_value_heads()));
-  if (fields.json() != nullptr && fields.json()->is_null("head_dim")) config.head_dim = 0;
-  if (const auto size = fields.found("head_dim"))
-    config.head_dim = static_cast<std::size_t>(size->integer(1, 1 << 16));
-  fields.put("head_dim", std::to_string(config.head_size()));
+  head_dim_field(fields, config);
   fields.size("max_position_embeddings", config.max_position_embeddings);
   fields.choice("hidden_act", config.hidden_act, activation_names());
-  fields.number("rms_norm_eps", config.norm_eps);
-  fields.probability("attention_dropout", config.attention_dropout);
+  fields.number("rms_norm_eps", config.layer_norm_eps);
+  fields.probability("attention_dropout", config.attention_probs_dropout_prob);
   rotary_fields(fields, config.max_position_embeddings, *config.rotary);
   write_rotary(fields, *config.rotary);
 }
@@ -47,32 +60,36 @@ void llama_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config) 
                  {"rope_parameters", file.rotary(static_cast<std::size_t>(head))}});
 }
 
-const CausalFamilyInfo llama{.family = CausalFamily::llama,
-                             .model_type = "llama",
-                             .class_name = "Llama",
-                             .gguf_names = llama_in_gguf,
-                             .gguf_has_pairs = true,
-                             .defaults =
-                                 [](CausalConfig& config) {
-                                   config.bos_token_id = 1;
-                                   config.eos_token_ids = {2};
-                                 },
-                             .fields =
-                                 [](Fields& fields, CausalConfig& config) {
-                                   llama_fields(fields, config);
-                                   fields.flag("attention_bias", config.query_bias);
-                                   config.output_bias = config.query_bias;
-                                   fields.flag("mlp_bias", config.mlp_bias);
-                                   fields.must_be("pretraining_tp", 1.0, "layers in parts are not supported");
-                                   fields.must_be("rope_interleaved", false,
-                                                  "transformers rotates halves of heads");
-                                   fields.ignore({"is_llama_config"});
-                                 },
-                             .gguf_fields =
-                                 [](const GgufFields& file, xgrad::detail::JsonTree& config) {
-                                   llama_gguf_fields(file, config);
-                                   config["attention_bias"] = file.has_tensor("blk.0.attn_q.bias");
-                                   config["mlp_bias"] = file.has_tensor("blk.0.ffn_up.bias");
-                                 }};
+const FamilyInfo llama{.family = Family::llama,
+                       .model_type = "llama",
+                       .class_name = "Llama",
+                       .is_causal = true,
+                       .files = llama_files,
+                       .body = llama_body,
+                       .gguf_names = llama_in_gguf,
+                       .gguf_has_pairs = true,
+                       .defaults =
+                           [](Config& config) {
+                             llama_defaults(config);
+                             config.bos_token_id = 1;
+                             config.eos_token_ids = {2};
+                           },
+                       .fields =
+                           [](Fields& fields, Config& config) {
+                             llama_fields(fields, config);
+                             fields.flag("attention_bias", config.query_bias);
+                             config.output_bias = config.query_bias;
+                             fields.flag("mlp_bias", config.mlp_bias);
+                             fields.must_be("pretraining_tp", 1.0, "layers in parts are not supported");
+                             fields.must_be("rope_interleaved", false,
+                                            "transformers rotates halves of heads");
+                             fields.ignore({"is_llama_config"});
+                           },
+                       .gguf_fields =
+                           [](const GgufFields& file, xgrad::detail::JsonTree& config) {
+                             llama_gguf_fields(file, config);
+                             config["attention_bias"] = file.has_tensor("blk.0.attn_q.bias");
+                             config["mlp_bias"] = file.has_tensor("blk.0.ffn_up.bias");
+                           }};
 
 }  // namespace xgrad::pretrained::detail

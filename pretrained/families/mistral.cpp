@@ -1,14 +1,18 @@
-#include "../detail/causal_family.hpp"
+#include "../detail/family.hpp"
 
 // Mistral (Jiang et al. 2023, arXiv:2310.06825): Llama whose layers see a window of the last tokens.
 namespace xgrad::pretrained::detail {
 
-const CausalFamilyInfo mistral{
-    .family = CausalFamily::mistral,
+const FamilyInfo mistral{
+    .family = Family::mistral,
     .model_type = "mistral",
     .class_name = "Mistral",
+    .is_causal = true,
+    .files = llama_files,
+    .body = llama_body,
     .defaults =
-        [](CausalConfig& config) {
+        [](Config& config) {
+          llama_defaults(config);
           config.intermediate_size = 14336;
           config.num_key_value_heads = 8;
           config.max_position_embeddings = 131072;
@@ -17,7 +21,7 @@ const CausalFamilyInfo mistral{
           config.eos_token_ids = {2};
         },
     .fields =
-        [](Fields& fields, CausalConfig& config) {
+        [](Fields& fields, Config& config) {
           llama_fields(fields, config);
           if (fields.json() != nullptr && fields.json()->is_null("sliding_window"))
             config.sliding_window.reset();

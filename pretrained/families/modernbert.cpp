@@ -1,3 +1,4 @@
+#include "../detail/config/config_file.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
 
@@ -9,16 +10,10 @@ namespace {
 constexpr std::size_t usual_period = 3;  // one of three layers looks at all tokens
 
 struct ModernBertOptions : FamilyOptions {
-  bool norm_bias = false, attention_bias = false, mlp_bias = false, classifier_bias = false,
-       decoder_bias = true;
+  bool classifier_bias = false, decoder_bias = true;
   Activation classifier_act = Activation::gelu;
   SequencePool pool = SequencePool::first;
-  double embedding_dropout = 0, mlp_dropout = 0;
-  std::size_t window = 128;  // of both sides together
-  std::vector<bool> slides;  // whether a layer has it; empty: as usual
-  RotaryConfig global{.theta = 160000}, local{.theta = 10000};
-
-  std::string unnamed() const override { return '[' + described(global) + ',' + described(local) + ']'; }
+  double mlp_dropout = 0;
 };
 
 const Names<SequencePool>& modernbert_pools() {
@@ -26,115 +21,39 @@ const Names<SequencePool>& modernbert_pools() {
   return names;
 }
 
-constexpr NamedPart modernbert_names[]{{BlockPart::attention_norm, "attn_norm"},
+constexpr NamedPart modernbert_block[]{{BlockPart::attention_norm, "attn_norm"},
                                        {BlockPart::query_key_value, "attn.Wqkv"},
                                        {BlockPart::out, "attn.Wo"},
                                        {BlockPart::feed_forward_norm, "mlp_norm"},
                                        {BlockPart::gate_up, "mlp.Wi"},
                                        {BlockPart::down, "mlp.Wo"}};
 
-/// Of layer i.
-TransformerBlockOptions modernbert_block(const Config& config, std::size_t i) {
-  const ModernBertOptions& own = options_of<ModernBertOptions>(config);
-  const bool slides = i < own.slides.size() ? own.slides[i] : i % usual_period != 0;
-  TransformerBlockOptions block{.d_model = config.hidden_size,
-                                .num_heads = config.num_attention_heads,
-                                .d_ff = config.intermediate_size,
-                                .residual = Residual::pre_norm,
-                                .eps = config.layer_norm_eps,
-                                .norm_bias = own.norm_bias,
-                                .attention_norm = i > 0,
-                                .qkv_bias = own.attention_bias,
-                                .out_bias = own.attention_bias,
-                                .up_bias = own.mlp_bias,
-                                .down_bias = own.mlp_bias,
-                                .rotary = slides ? 1 : 0,
-                                .activation = config.hidden_act,
-                                .is_gated = true,
-                                .attention_dropout = config.attention_probs_dropout_prob,
-                                .attention_output_dropout = config.attention_probs_dropout_prob,
-                                .inner_dropout = own.mlp_dropout};
-  if (slides) block.window = own.window / 2;
-  return block;
-}
-
-template <class T>
-class ModernBertBody : public Body<T> {
- public:
-  ModernBertBody(const Config& config, Weights& weights)
-      : Body<T>(config),
-        config_(config),
-        words_(this->embedding({weights, ""}, "embeddings.tok_embeddings", config.vocab_size,
-                               config.hidden_size, config.pad_token_id)),
-        norm_(norm_of(weights, "embeddings.norm")),
-        global_(positions(own().global)),
-        local_(positions(own().local)) {
-    const From from{weights, ""};
-    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
-      const std::string name = layer_name(i);
-      layers_.push_back(this->block(from, name, modernbert_block(config, i), modernbert_names));
-    }
-    final_norm_ = norm_of(weights, "final_norm");
-  }
-
-  Variable<T> operator()(const EncoderCall<T>& call) const override {
-    const std::size_t length = call.input.input_ids.shape(1);
-    ForwardContext<T> context = call.context();
-    context.rotary = {global_(length), local_(length)};
-    Variable<T> x = this->drop(norm_(words_(call.input.input_ids)), own().embedding_dropout);
-    for (const TransformerBlock<T>& layer : layers_) {
-      call.keep(x);
-      x = layer(context, x);
-    }
-    return (*final_norm_)(x);
-  }
-
-  const Embedding<T>& words() const override { return words_; }
-  std::vector<std::string> embedding_names() const override { return {"embeddings"}; }
-  std::string layer_name(std::size_t i) const override { return "layers." + std::to_string(i); }
-
- private:
-  const ModernBertOptions& own() const { return options_of<ModernBertOptions>(config_); }
-  LayerNorm<T> norm_of(Weights& weights, const char* name) {
-    return this->norm({weights, ""}, name, config_.hidden_size, config_.layer_norm_eps, own().norm_bias);
-  }
-  RotaryPositions<T> positions(RotaryConfig rotary) const {
-    rotary.dim = config_.hidden_size / config_.num_attention_heads;
-    return {rotary, config_.max_position_embeddings};
-  }
-
-  Config config_;
-  Embedding<T> words_;
-  LayerNorm<T> norm_;
-  RotaryPositions<T> global_, local_;
-  std::vector<TransformerBlock<T>> layers_;
-  std::optional<LayerNorm<T>> final_norm_;  // declared after the layers, as in files
-};
+constexpr BodyOptions modernbert_body{
+    .words = "embeddings.tok_embeddings",
+    .embedding_norm = "embeddings.norm",
+    .layers = "layers.",
+    .block = modernbert_block,
+    .last_norm = "final_norm",
+    .residual = Residual::pre_norm,
+    .block_options = [](const Config& config, std::size_t i, TransformerBlockOptions& block) {
+      block.attention_norm = i > 0;
+      block.attention_output_dropout = config.attention_probs_dropout_prob;
+      block.inner_dropout = options_of<ModernBertOptions>(config).mlp_dropout;
+      block.output_dropout = 0;
+    }};
 
 /// Both spellings of which layers slide: a list, or one of every few that does not.
-void modernbert_layer_fields(Fields& fields, const Config& config, ModernBertOptions& options) {
+void modernbert_layer_fields(Fields& fields, Config& config) {
   std::size_t every = usual_period;
   if (const auto count = fields.found("global_attn_every_n_layers"))
     every = static_cast<std::size_t>(count->integer(1, 1 << 20));
   const auto types = fields.found("layer_types");
   if (fields.json() != nullptr && !types) {
-    options.slides.clear();
-    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) options.slides.push_back(i % every != 0);
+    config.slides.clear();
+    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) config.slides.push_back(i % every != 0);
   }
-  if (types) {
-    options.slides.clear();
-    for (const Json& type : types->items()) {
-      const bool slides = type.text() == "sliding_attention";
-      if (!slides && type.text() != "full_attention") type.refuse("full_attention or sliding_attention");
-      options.slides.push_back(slides);
-    }
-    if (options.slides.size() != config.num_hidden_layers)
-      types->refuse(std::to_string(config.num_hidden_layers) + " types, as num_hidden_layers says");
-  }
-  std::string list;
-  for (const bool slides : options.slides)
-    list += std::string(list.empty() ? "" : ", ") + (slides ? "\"sliding_attention\"" : "\"full_attention\"");
-  if (!list.empty()) fields.put("layer_types", "[" + list + "]");
+  if (types) read_layer_types(*types, config);
+  if (!config.slides.empty()) write_layer_types(fields, config);
 }
 
 void modernbert_fields(Fields& fields, Config& config) {
@@ -148,16 +67,20 @@ void modernbert_fields(Fields& fields, Config& config) {
   fields.choice("classifier_activation", options.classifier_act, activation_names());
   fields.choice("classifier_pooling", options.pool, modernbert_pools());
   fields.probability("attention_dropout", config.attention_probs_dropout_prob);
-  fields.probability("embedding_dropout", options.embedding_dropout);
+  if (!config.embedding_dropout) config.embedding_dropout = config.hidden_dropout_prob;
+  fields.probability("embedding_dropout", *config.embedding_dropout);
   fields.probability("mlp_dropout", options.mlp_dropout);
   fields.probability("classifier_dropout", config.classifier_dropout);
-  fields.flag("norm_bias", options.norm_bias);
-  fields.flag("attention_bias", options.attention_bias);
-  fields.flag("mlp_bias", options.mlp_bias);
+  fields.flag("norm_bias", config.norm_bias);
+  fields.flag("attention_bias", config.query_bias);
+  config.output_bias = config.query_bias;
+  fields.flag("mlp_bias", config.mlp_bias);
   fields.flag("classifier_bias", options.classifier_bias);
   fields.flag("decoder_bias", options.decoder_bias);
-  fields.size("local_attention", options.window, 0);
-  modernbert_layer_fields(fields, config, options);
+  std::size_t window = config.sliding_window.value_or(0);
+  fields.size("local_attention", window, 0);
+  config.sliding_window = window;
+  modernbert_layer_fields(fields, config);
   const auto parameters = fields.found("rope_parameters");
   if (parameters) {
     for (const auto& [name, value] : parameters->members())
@@ -169,8 +92,8 @@ void modernbert_fields(Fields& fields, Config& config) {
     const auto own = parameters ? parameters->find(kind) : std::nullopt;
     if (own) read_rotary(*own, config.max_position_embeddings, rotary);
   };
-  read("full_attention", "global_rope_theta", options.global);
-  read("sliding_attention", "local_rope_theta", options.local);
+  read("full_attention", "global_rope_theta", *config.rotary);
+  read("sliding_attention", "local_rope_theta", *config.local_rotary);
   fields.must_be("position_embedding_type", "absolute", "its positions are rotary");
   // of kernels, of the loss, and of initial values
   fields.ignore({"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index",
@@ -185,7 +108,7 @@ TransformForm modernbert_head(const Config& config) {
           .act = options.classifier_act,
           .out = config.hidden_size,
           .dense_bias = options.classifier_bias,
-          .norm_bias = options.norm_bias,
+          .norm_bias = config.norm_bias,
           .logits_bias = options.decoder_bias};
 }
 
@@ -199,7 +122,8 @@ const FamilyInfo modernbert{
     .family = Family::modernbert,
     .model_type = "modernbert",
     .class_name = "ModernBert",
-    .prefix = "model.",
+    .files = {.prefix = "model."},
+    .body = modernbert_body,
     .defaults =
         [](Config& config) {
           config.vocab_size = 50368;
@@ -210,17 +134,19 @@ const FamilyInfo modernbert{
           config.pad_token_id = 50283;
           config.layer_norm_eps = 1e-5;
           config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = 0;
+          config.gated_mlp = true;
+          config.query_bias = config.output_bias = config.mlp_bias = config.norm_bias = false;
+          config.rotary = {.theta = 160000};
+          config.local_rotary = {.theta = 10000};
+          config.sliding_window = 128;  // to both sides together
+          config.global_attn_every_n_layers = usual_period;
         },
     .fields = modernbert_fields,
     .broken_rule = [](const Config& config) -> std::string {
       const std::size_t dim = config.hidden_size / config.num_attention_heads;
       if (dim % 2 != 0) return "hidden_size / num_attention_heads must be even, got " + std::to_string(dim);
-      const ModernBertOptions& options = options_of<ModernBertOptions>(config);
-      const std::string rule = broken_rotary_rule(options.global, dim);
-      return rule.empty() ? broken_rotary_rule(options.local, dim) : rule;
+      return "";
     },
-    .float_body = make_body<float, ModernBertBody>,
-    .double_body = make_body<double, ModernBertBody>,
     .prediction = modernbert_head,
     .prediction_bias = "decoder.bias",
     .decoder = "decoder.weight",

@@ -1,18 +1,10 @@
-#include "../detail/bodies/bert_body.hpp"
 #include "../detail/config/rotary_fields.hpp"
+#include "../detail/family.hpp"
 
 // Nomic BERT (Nussbaum et al. 2024, arXiv:2402.01613): BERT's blocks with rotary positions, a gated
 // feed-forward network and no biases.
 namespace xgrad::pretrained::detail {
 namespace {
-
-constexpr BertForm nomic_form{.names = gated_names,
-                              .layers = "layers.",
-                              .positions = Positions::rotary,
-                              .is_gated = true,
-                              .attention_bias = false,
-                              .up_bias = false,
-                              .down_bias = false};
 
 constexpr StoredAs nomic_stored_as[]{
     {"emb_ln", {"embeddings.LayerNorm"}},
@@ -54,7 +46,6 @@ void nomic_limits(Fields& fields) {
 
 void nomic_fields(Fields& fields, Config& config) {
   static const Names<Activation> gates{{"swiglu", Activation::silu}, {"geglu", Activation::gelu}};
-  RotaryOptions& options = changed_options<RotaryOptions>(config);
   const Json* const json = fields.json();
   if (json != nullptr && json->find("n_embd")) {  // 4 n_embd, where n_inner does not say otherwise
     fields.size("hidden_size", config.hidden_size);
@@ -63,14 +54,14 @@ void nomic_fields(Fields& fields, Config& config) {
   bert_fields(fields, config);
   if (json != nullptr && !json->find("hidden_act"))
     fields.choice("activation_function", config.hidden_act, gates);
-  head_dim_field(fields, config, options);
+  head_dim_field(fields, config);
   std::size_t trained = 2048;
   double factor = 0;
   if (const auto found = fields.found("max_trained_positions"))
     trained = static_cast<std::size_t>(found->integer(1, 1 << 24));
   if (const auto found = fields.found("rotary_scaling_factor")) factor = found->number(0, most_rotary_number);
-  if (factor > 0) options.rotary.scaling = DynamicScaling{.factor = factor, .max_positions = trained};
-  rotary_fields(fields, config.max_position_embeddings, options.rotary);
+  if (factor > 0) config.rotary->scaling = DynamicScaling{.factor = factor, .max_positions = trained};
+  rotary_fields(fields, config.max_position_embeddings, *config.rotary);
   if (const auto multiple = fields.found("pad_vocab_size_multiple");
       multiple && config.vocab_size % static_cast<std::size_t>(multiple->integer(1, 1 << 24)) != 0)
     multiple->refuse("a divisor of vocab_size");
@@ -79,39 +70,36 @@ void nomic_fields(Fields& fields, Config& config) {
 
 }  // namespace
 
-const FamilyInfo nomic_bert{.family = Family::nomic_bert,
-                            .model_type = "nomic_bert",
-                            .class_name = "NomicBert",
-                            .prefix = "nomic_bert.",
-                            .old_prefix = "bert.",
-                            .pooler = "pooler.dense",
-                            .pooler_alone = false,
-                            .free_heads = true,
-                            .stored_as = nomic_stored_as,
-                            .other_fields = nomic_spellings,
-                            .defaults =
-                                [](Config& config) {
-                                  config.vocab_size = 30528;
-                                  config.max_position_embeddings = 2048;
-                                  config.hidden_act = Activation::silu;
-                                  config.hidden_dropout_prob = config.attention_probs_dropout_prob =
-                                      config.classifier_dropout = 0;
-                                  changed_options<RotaryOptions>(config).rotary.theta = 1000;
-                                },
-                            .fields = nomic_fields,
-                            .broken_rule = broken_rotary_rule,
-                            .float_body = make_bert_body<float, nomic_form>,
-                            .double_body = make_bert_body<double, nomic_form>,
-                            .prediction =
-                                [](const Config& config) {
-                                  return TransformForm{.dense = "cls.predictions.transform.dense",
-                                                       .norm = "cls.predictions.transform.layer_norm",
-                                                       .act = config.hidden_act,
-                                                       .out = config.hidden_size};
-                                },
-                            .prediction_bias = "cls.predictions.bias",
-                            .decoder = "cls.predictions.decoder.weight",
-                            .sequences = pooled_sequences,
-                            .tokens = plain_tokens};
+const FamilyInfo nomic_bert{
+    .family = Family::nomic_bert,
+    .model_type = "nomic_bert",
+    .class_name = "NomicBert",
+    .files = {.prefix = "nomic_bert.", .old_prefix = "bert.", .stored_as = nomic_stored_as},
+    .body = bert_body_of("layers.", gated_block),
+    .other_fields = nomic_spellings,
+    .defaults =
+        [](Config& config) {
+          config.vocab_size = 30528;
+          config.max_position_embeddings = 2048;
+          config.hidden_act = Activation::silu;
+          config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = 0;
+          config.gated_mlp = true;
+          config.query_bias = config.output_bias = config.mlp_bias = false;
+          config.rotary = {.theta = 1000};
+        },
+    .fields = nomic_fields,
+    .pooler = "pooler.dense",
+    .pooler_alone = false,
+    .prediction =
+        [](const Config& config) {
+          return TransformForm{.dense = "cls.predictions.transform.dense",
+                               .norm = "cls.predictions.transform.layer_norm",
+                               .act = config.hidden_act,
+                               .out = config.hidden_size};
+        },
+    .prediction_bias = "cls.predictions.bias",
+    .decoder = "cls.predictions.decoder.weight",
+    .sequences = pooled_sequences,
+    .tokens = plain_tokens};
 
 }  // namespace xgrad::pretrained::detail

@@ -1,23 +1,22 @@
-#include "../detail/bodies/bert_body.hpp"
+#include "../detail/family.hpp"
 
 // RoBERTa (Liu et al. 2019, arXiv:1907.11692) and those that differ in their texts and tokens alone:
 // XLM-RoBERTa (Conneau et al. 2020, arXiv:1911.02116) and CamemBERT (Martin et al. 2020, arXiv:1911.03894).
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BertForm roberta_form{
-    .names = bert_names, .layers = "encoder.layer.", .positions = Positions::after_padding};
-
-std::size_t behind_padding(const Config& config) {
-  return static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1;
-}
+constexpr BodyOptions roberta_body = [] {
+  BodyOptions body = bert_body;
+  body.positions_after_padding = true;
+  return body;
+}();
 
 constexpr FamilyInfo roberta_relative(Family family, const char* model_type, const char* class_name) {
   return {.family = family,
           .model_type = model_type,
           .class_name = class_name,
-          .prefix = "roberta.",
-          .pooler = "pooler.dense",
+          .files = {.prefix = "roberta."},
+          .body = roberta_body,
           .defaults =
               [](Config& config) {
                 config.vocab_size = 50265;
@@ -29,13 +28,11 @@ constexpr FamilyInfo roberta_relative(Family family, const char* model_type, con
                 absolute_positions(fields);
               },
           .broken_rule = [](const Config& config) -> std::string {
-            return config.max_position_embeddings > behind_padding(config)
+            return config.max_position_embeddings > first_position(config)
                        ? ""
                        : "max_position_embeddings must be above pad_token_id + 1";
           },
-          .first_position = behind_padding,
-          .float_body = make_bert_body<float, roberta_form>,
-          .double_body = make_bert_body<double, roberta_form>,
+          .pooler = "pooler.dense",
           .prediction = dense_prediction,
           .prediction_bias = "lm_head.bias",
           .decoder = "lm_head.decoder.weight",

@@ -5,7 +5,7 @@
 #include <xgrad/generation.hpp>
 
 int main() {
-  xgrad::pretrained::CausalConfig config;
+  auto config = xgrad::pretrained::Config::of(xgrad::pretrained::Family::llama);
   config.vocab_size = 7;
   config.hidden_size = config.intermediate_size = 4;
   config.num_hidden_layers = config.num_attention_heads = 1;

@@ -7,10 +7,10 @@
 namespace {
 
 namespace pretrained = xgrad::pretrained;
-using pretrained::CausalFamily;
+using pretrained::Family;
 
-pretrained::CausalConfig small(CausalFamily family) {
-  pretrained::CausalConfig config = pretrained::CausalConfig::of(family);
+pretrained::Config small(Family family) {
+  pretrained::Config config = pretrained::Config::of(family);
   config.vocab_size = 7;
   config.hidden_size = config.intermediate_size = 4;
   config.num_hidden_layers = 1;
@@ -24,7 +24,7 @@ pretrained::CausalConfig small(CausalFamily family) {
 }
 
 /// The files of a small model, without one.
-std::map<std::string, std::string> without(const std::string& name, CausalFamily family) {
+std::map<std::string, std::string> without(const std::string& name, Family family) {
   std::map<std::string, std::string> files;
   for (const std::string file : {"config.json", "model.safetensors"}) {
     if (file == name) continue;
@@ -41,12 +41,12 @@ std::map<std::string, std::string> without(const std::string& name, CausalFamily
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::ModelFolder folders[] = {
-      fuzz::ModelFolder("config.json", without("config.json", CausalFamily::gpt2)),
-      fuzz::ModelFolder("config.json", without("config.json", CausalFamily::llama)),
-      fuzz::ModelFolder("config.json", without("config.json", CausalFamily::qwen3)),
-      fuzz::ModelFolder("model.safetensors", without("model.safetensors", CausalFamily::gpt2)),
-      fuzz::ModelFolder("model.safetensors", without("model.safetensors", CausalFamily::mistral)),
-      fuzz::ModelFolder("model.safetensors.index.json", without("model.safetensors", CausalFamily::qwen2))};
+      fuzz::ModelFolder("config.json", without("config.json", Family::gpt2)),
+      fuzz::ModelFolder("config.json", without("config.json", Family::llama)),
+      fuzz::ModelFolder("config.json", without("config.json", Family::qwen3)),
+      fuzz::ModelFolder("model.safetensors", without("model.safetensors", Family::gpt2)),
+      fuzz::ModelFolder("model.safetensors", without("model.safetensors", Family::mistral)),
+      fuzz::ModelFolder("model.safetensors.index.json", without("model.safetensors", Family::qwen2))};
   const fuzz::InputFile input(data, size);
   for (const fuzz::ModelFolder& folder : folders) {
     for (const bool halves : {false, true}) {

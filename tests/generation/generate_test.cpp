@@ -15,18 +15,18 @@
 namespace generate_test {
 
 using namespace xgrad::generation;
-using xgrad::pretrained::CausalConfig, xgrad::pretrained::CausalFamily, xgrad::pretrained::CausalLM;
+using xgrad::pretrained::Config, xgrad::pretrained::Family, xgrad::pretrained::CausalLM;
 using xgrad_tests::message_of;
 using Tokens = std::vector<std::vector<std::int64_t>>;
 
-CausalConfig small(CausalFamily family) {
-  CausalConfig config = CausalConfig::of(family);
+Config small(Family family) {
+  Config config = Config::of(family);
   config.vocab_size = 29;
   config.hidden_size = 16;
   config.intermediate_size = 24;
   config.num_hidden_layers = 2;
   config.num_attention_heads = 4;
-  if (family != CausalFamily::gpt2) {
+  if (family != Family::gpt2) {
     config.num_key_value_heads = 2;
     config.head_dim = 4;
   }
@@ -38,7 +38,7 @@ CausalConfig small(CausalFamily family) {
 }
 
 template <class T = double>
-CausalLM<T> model_of(const CausalConfig& config) {
+CausalLM<T> model_of(const Config& config) {
   xgrad::manual_seed(3);
   return CausalLM<T>(config);
 }
@@ -66,11 +66,11 @@ TEST(GenerateTest, TokensBeyondTheOriginalLengthAreThoseWithoutACache) {
     for (const auto& [text, length] : {std::pair{0, 1}, {1, 5}, {2, 7}, {3, 8}, {4, 11}})
       if (std::cmp_less(i, length)) around[static_cast<std::size_t>(text)].push_back(token);
   }
-  for (const CausalFamily family : {CausalFamily::llama, CausalFamily::qwen3, CausalFamily::mistral}) {
+  for (const Family family : {Family::llama, Family::qwen3, Family::mistral}) {
     for (const xgrad::RotaryConfig& rotary : scaled_positions()) {
-      CausalConfig config = small(family);
+      Config config = small(family);
       config.rotary = rotary;
-      if (family == CausalFamily::mistral) config.sliding_window = 6;
+      if (family == Family::mistral) config.sliding_window = 6;
       const CausalLM<double> model = model_of(config);
       const Tokens expected = generate(model, around, {.use_cache = false});
       EXPECT_EQ(generate(model, around), expected) << rotary.scaling.index();
@@ -84,7 +84,7 @@ TEST(GenerateTest, TokensBeyondTheOriginalLengthAreThoseWithoutACache) {
 TEST(GenerateTest, CachesGoOnBeyondTheOriginalLength) {
   const xgrad::NoGrad guard;
   for (const xgrad::RotaryConfig& rotary : scaled_positions()) {
-    CausalConfig config = small(CausalFamily::llama);
+    Config config = small(Family::llama);
     config.rotary = rotary;
     const CausalLM<double> model = model_of(config);
     const auto alone = [&](const std::vector<std::int64_t>& text) {
@@ -141,7 +141,7 @@ TEST(GenerateTest, ACallThatThrowsChangesNoCache) {
   std::vector<xgrad::RotaryConfig> positions = scaled_positions();
   positions.emplace_back();
   for (const xgrad::RotaryConfig& rotary : positions) {
-    CausalConfig config = small(CausalFamily::mistral);
+    Config config = small(Family::mistral);
     config.rotary = rotary;
     config.sliding_window = 3;
     const CausalLM<double> model = model_of(config);
@@ -175,10 +175,9 @@ TEST(GenerateTest, ACallThatThrowsChangesNoCache) {
 }
 
 TEST(GenerateTest, TokensAreThoseWithoutACacheAndAlone) {
-  for (const CausalFamily family : {CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
-                                    CausalFamily::qwen2, CausalFamily::qwen3}) {
-    CausalConfig config = small(family);
-    if (family == CausalFamily::mistral) config.sliding_window = 3;
+  for (const Family family : {Family::gpt2, Family::llama, Family::mistral, Family::qwen2, Family::qwen3}) {
+    Config config = small(family);
+    if (family == Family::mistral) config.sliding_window = 3;
     const CausalLM<double> model = model_of(config);
     const Tokens together = generate(model, prompts);
     EXPECT_EQ(together.front().size(), 20u);
@@ -190,7 +189,7 @@ TEST(GenerateTest, TokensAreThoseWithoutACacheAndAlone) {
 }
 
 TEST(GenerateTest, TokensAreTheMostProbableOnes) {
-  const CausalLM<double> model = model_of(small(CausalFamily::llama));
+  const CausalLM<double> model = model_of(small(Family::llama));
   const auto written = generate(model, {prompts[1]}, {.max_new_tokens = 3}).front();
   std::vector<std::int64_t> text = prompts[1];
   for (const std::int64_t token : written) {
@@ -203,7 +202,7 @@ TEST(GenerateTest, TokensAreTheMostProbableOnes) {
 }
 
 TEST(GenerateTest, CachesOfLayersWithAWindowForget) {
-  CausalConfig config = small(CausalFamily::mistral);
+  Config config = small(Family::mistral);
   config.sliding_window = 5;
   config.max_position_embeddings = 2000;
   const CausalLM<float> model = model_of<float>(config);
@@ -226,7 +225,7 @@ TEST(GenerateTest, CachesOfLayersWithAWindowForget) {
 }
 
 TEST(GenerateTest, EndsAtAnEndToken) {
-  CausalConfig config = small(CausalFamily::llama);
+  Config config = small(Family::llama);
   const Tokens all = generate(model_of(config), prompts);
   const std::int64_t end = all[1][4];
   const auto first = std::find(all[1].begin(), all[1].end(), end) + 1;
@@ -239,7 +238,7 @@ TEST(GenerateTest, EndsAtAnEndToken) {
 }
 
 TEST(GenerateTest, TellsEachTokenAndStopsWhenToldSo) {
-  const CausalLM<double> model = model_of(small(CausalFamily::qwen3));
+  const CausalLM<double> model = model_of(small(Family::qwen3));
   const Tokens all = generate(model, prompts, {.max_new_tokens = 5});
   Tokens told(3);
   std::size_t count = 0;
@@ -254,7 +253,7 @@ TEST(GenerateTest, TellsEachTokenAndStopsWhenToldSo) {
 }
 
 TEST(GenerateTest, AFullContextIsAnErrorOrSlides) {
-  CausalConfig config = small(CausalFamily::gpt2);
+  Config config = small(Family::gpt2);
   config.max_position_embeddings = 10;
   const CausalLM<double> model = model_of(config);
   EXPECT_EQ(generate(model, prompts, {.max_new_tokens = 4})[1].size(), 4u) << "10 positions are enough";
@@ -275,7 +274,7 @@ TEST(GenerateTest, AFullContextIsAnErrorOrSlides) {
 }
 
 TEST(GenerateTest, SamplesDrawInTheOrderOfTexts) {
-  const CausalLM<double> model = model_of(small(CausalFamily::llama));
+  const CausalLM<double> model = model_of(small(Family::llama));
   const auto sampled = [&](const Tokens& of, const GenerationOptions& options) {
     xgrad::manual_seed(5);
     return generate(model, of, options);
@@ -299,7 +298,7 @@ TEST(GenerateTest, SamplesDrawInTheOrderOfTexts) {
 }
 
 TEST(GenerateTest, OptionsSeeTheWholeText) {
-  const CausalLM<double> model = model_of(small(CausalFamily::qwen2));
+  const CausalLM<double> model = model_of(small(Family::qwen2));
   const Tokens all = generate(model, prompts, {.max_new_tokens = 12, .no_repeat_ngram_size = 1});
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     std::set<std::int64_t> seen(prompts[i].begin(), prompts[i].end());
@@ -316,7 +315,7 @@ TEST(GenerateTest, OptionsSeeTheWholeText) {
 }
 
 TEST(GenerateTest, ThreadsShareAModel) {
-  const CausalLM<float> model = model_of<float>(small(CausalFamily::llama));
+  const CausalLM<float> model = model_of<float>(small(Family::llama));
   const Tokens want = generate(model, prompts);
   Tokens got[2];
   std::thread other([&] { got[0] = generate(model, prompts); });
@@ -326,7 +325,7 @@ TEST(GenerateTest, ThreadsShareAModel) {
 }
 
 TEST(GenerateTest, RefusesWhatItCannotWrite) {
-  const CausalLM<float> model = model_of<float>(small(CausalFamily::llama));
+  const CausalLM<float> model = model_of<float>(small(Family::llama));
   EXPECT_EQ(message_of<xgrad::ValueError>([&] {
               generate(model, {{1}, {}});
             }),

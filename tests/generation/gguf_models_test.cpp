@@ -104,7 +104,7 @@ std::string refusal(const Keys& keys,
                     const std::vector<std::string>& names = {"token_embd.weight", "blk.0.attn_norm.weight"}) {
   const TemporaryFolder temporary;
   const std::string path = temporary.write("model.gguf", file_of(keys, names));
-  const std::string message = message_of<FileError>([&] { CausalConfig::from_folder(path); });
+  const std::string message = message_of<FileError>([&] { Config::from_folder(path); });
   return message.starts_with(path + ": ") ? message.substr(path.size() + 2) : message;
 }
 
@@ -126,7 +126,7 @@ TEST(GgufModelTest, ConfigIsThatOfTheMetadata) {
   keys["llama.rope.scaling.finetuned"] =
       key("llama.rope.scaling.finetuned", boolean, number(std::uint8_t{1}));
   keys["split.count"] = key("split.count", u32, number(1U));
-  const auto config = CausalConfig::from_folder(temporary.write("model.gguf", file_of(keys)));
+  const auto config = Config::from_folder(temporary.write("model.gguf", file_of(keys)));
   EXPECT_EQ(config.vocab_size, 6u);
   EXPECT_EQ(config.head_size(), 4u);
   EXPECT_EQ(config.key_value_heads(), 1u);
@@ -139,7 +139,7 @@ TEST(GgufModelTest, ConfigIsThatOfTheMetadata) {
   EXPECT_EQ(yarn.original_max_positions, 4u);
   const std::string untied = temporary.write(
       "untied.gguf", file_of(keys, {"token_embd.weight", "blk.0.attn_norm.weight", "output.weight"}));
-  EXPECT_FALSE(CausalConfig::from_folder(untied).tie_word_embeddings);
+  EXPECT_FALSE(Config::from_folder(untied).tie_word_embeddings);
 }
 
 TEST(GgufModelTest, TheInnerSizeOfGpt2IsThatOfTheMetadata) {
@@ -153,7 +153,7 @@ TEST(GgufModelTest, TheInnerSizeOfGpt2IsThatOfTheMetadata) {
     keys[name] = key(std::string("gpt2.") + name, u32, number(size));
   keys["epsilon"] = key("gpt2.attention.layer_norm_epsilon", f32, number(1e-5F));
   const TemporaryFolder temporary;
-  EXPECT_EQ(CausalConfig::from_folder(temporary.write("model.gguf", file_of(keys))).intermediate_size, 12u);
+  EXPECT_EQ(Config::from_folder(temporary.write("model.gguf", file_of(keys))).intermediate_size, 12u);
 }
 
 TEST(GgufModelTest, RefusesWhatItDoesNotCompute) {

@@ -25,17 +25,16 @@ using xgrad::Activation, xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shap
 using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::read_bytes,
     xgrad_tests::relative_difference;
 
-constexpr CausalFamily families[]{CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
-                                  CausalFamily::qwen2, CausalFamily::qwen3};
+constexpr Family families[]{Family::gpt2, Family::llama, Family::mistral, Family::qwen2, Family::qwen3};
 
-CausalConfig small(CausalFamily family) {
-  CausalConfig config = CausalConfig::of(family);
+Config small(Family family) {
+  Config config = Config::of(family);
   config.vocab_size = 20;
   config.hidden_size = 8;
   config.intermediate_size = 12;
   config.num_hidden_layers = 2;
   config.num_attention_heads = 2;
-  if (family != CausalFamily::gpt2) config.num_key_value_heads = 1;
+  if (family != Family::gpt2) config.num_key_value_heads = 1;
   config.max_position_embeddings = 12;
   config.bos_token_id = 1;
   config.pad_token_id = 0;
@@ -46,7 +45,7 @@ CausalConfig small(CausalFamily family) {
 /// A folder of a new model, whose files a test may change.
 class NewFolder {
  public:
-  explicit NewFolder(CausalFamily family) {
+  explicit NewFolder(Family family) {
     xgrad::manual_seed(1);
     save_folder(CausalLM<float>(small(family)), path());
   }
@@ -82,7 +81,7 @@ Array<float> logits(const std::string& folder) {
   return CausalLM<float>::from_folder(folder, quietly())({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value();
 }
 
-std::string refusal(CausalFamily family, const std::function<void(nlohmann::json&)>& change) {
+std::string refusal(Family family, const std::function<void(nlohmann::json&)>& change) {
   const NewFolder folder(family);
   folder.configure(change);
   const std::string message = message_of<FileError>([&] { logits(folder.path()); });
@@ -91,7 +90,7 @@ std::string refusal(CausalFamily family, const std::function<void(nlohmann::json
 }
 
 TEST(DecoderFolderTest, WhatIsSavedIsLoadedAgain) {
-  for (const CausalFamily family : families) {
+  for (const Family family : families) {
     const NewFolder folder(family);
     const auto model = CausalLM<float>::from_folder(folder.path());
     const xgrad_tests::TemporaryFolder other;
@@ -106,7 +105,7 @@ TEST(DecoderFolderTest, WhatIsSavedIsLoadedAgain) {
 }
 
 TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
-  CausalConfig config = small(CausalFamily::qwen2);
+  Config config = small(Family::qwen2);
   config.rotary->theta = 500;
   config.sliding_window = 3;
   config.slides = {false, true};
@@ -143,7 +142,7 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
     const xgrad_tests::TemporaryFolder folder;
     save_folder(model, folder.path("model"));
     EXPECT_EQ(logits(folder.path("model")), model({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value());
-    const CausalConfig read = CausalConfig::from_folder(folder.path("model"));
+    const Config read = Config::from_folder(folder.path("model"));
     if (const auto* const llama3 = std::get_if<xgrad::Llama3Scaling>(&read.rotary->scaling)) {
       EXPECT_EQ(llama3->high_freq_factor, 3);
     }
@@ -154,8 +153,8 @@ TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
 
 TEST(DecoderFolderTest, BothSpellingsOfThetaHaveTheSameLimit) {
   for (const double theta : {1e11, 1e12, 2e12}) {
-    const NewFolder folder(CausalFamily::llama);
-    const auto read = [&] { return CausalConfig::from_folder(folder.path()); };
+    const NewFolder folder(Family::llama);
+    const auto read = [&] { return Config::from_folder(folder.path()); };
     const auto check = [&] {
       if (theta <= 1e12) {
         EXPECT_EQ(read().rotary->theta, theta);
@@ -176,14 +175,14 @@ TEST(DecoderFolderTest, BothSpellingsOfThetaHaveTheSameLimit) {
 }
 
 TEST(DecoderFolderTest, ScalingsAreOfAllPositionsUnlessTheFileSaysOtherwise) {
-  const NewFolder folder(CausalFamily::llama);
+  const NewFolder folder(Family::llama);
   const auto read = [&](const nlohmann::json& more) {
     folder.configure([&](nlohmann::json& config) {
       config.erase("rope_scaling");
       config["rope_parameters"] = {{"rope_type", "yarn"}, {"rope_theta", 500}};
       config["rope_parameters"].update(more);
     });
-    return std::get<xgrad::YarnScaling>(CausalConfig::from_folder(folder.path()).rotary->scaling);
+    return std::get<xgrad::YarnScaling>(Config::from_folder(folder.path()).rotary->scaling);
   };
   EXPECT_EQ(read({{"factor", 4}}).original_max_positions, 12U);
   const xgrad::YarnScaling half = read({{"original_max_position_embeddings", 6}});
@@ -192,7 +191,7 @@ TEST(DecoderFolderTest, ScalingsAreOfAllPositionsUnlessTheFileSaysOtherwise) {
 }
 
 TEST(DecoderFolderTest, HeadsOfTheirOwnSizeNeedNotDivideTheHiddenSize) {
-  CausalConfig config = small(CausalFamily::qwen3);
+  Config config = small(Family::qwen3);
   config.num_attention_heads = 3;
   config.head_dim = 6;
   const CausalLM<float> model(config);
@@ -202,16 +201,16 @@ TEST(DecoderFolderTest, HeadsOfTheirOwnSizeNeedNotDivideTheHiddenSize) {
 }
 
 TEST(DecoderFolderTest, AWindowThatIsNotUsedIsNone) {  // as files of Qwen2.5 have it
-  const NewFolder folder(CausalFamily::qwen2);
+  const NewFolder folder(Family::qwen2);
   folder.configure([](nlohmann::json& config) {
     config.erase("layer_types");
     config.update({{"use_sliding_window", false}, {"sliding_window", 3}, {"max_window_layers", 0}});
   });
-  EXPECT_FALSE(CausalConfig::from_folder(folder.path()).window(1));
+  EXPECT_FALSE(Config::from_folder(folder.path()).window(1));
 }
 
 TEST(DecoderFolderTest, LargeMatricesAreReadWhole) {
-  CausalConfig config = small(CausalFamily::gpt2);
+  Config config = small(Family::gpt2);
   config.num_hidden_layers = 1;
   config.intermediate_size = 12000;  // more numbers than are read at once
   const CausalLM<float> model(config);
@@ -221,20 +220,20 @@ TEST(DecoderFolderTest, LargeMatricesAreReadWhole) {
 }
 
 TEST(DecoderFolderTest, WhatAProgramChangesIsWrittenAndTheRestStays) {
-  const NewFolder folder(CausalFamily::gpt2);
+  const NewFolder folder(Family::gpt2);
   folder.configure([](nlohmann::json& config) { config["summary_type"] = "mean"; });
-  CausalConfig config = CausalConfig::from_folder(folder.path());
+  Config config = Config::from_folder(folder.path());
   const auto written = [&] { return nlohmann::json::parse(config.json("GPT2LMHeadModel", "float32")); };
   nlohmann::json expected = written();
   EXPECT_EQ(expected.at("summary_type"), "mean");
-  config.residual_dropout = 0.3;
+  config.hidden_dropout_prob = 0.3;
   expected["resid_pdrop"] = 0.3;
   EXPECT_EQ(written(), expected);
 }
 
 /// The message of saving a small model with a change; the file's name of what is refused comes first.
-std::string refused_to_save(CausalFamily family, const std::function<void(CausalConfig&)>& change) {
-  CausalConfig config = small(family);
+std::string refused_to_save(Family family, const std::function<void(Config&)>& change) {
+  Config config = small(family);
   change(config);
   const CausalLM<float> model(config);
   const xgrad_tests::TemporaryFolder folder;
@@ -244,13 +243,13 @@ std::string refused_to_save(CausalFamily family, const std::function<void(Causal
 }
 
 TEST(DecoderFolderTest, WhatConfigJsonCannotSayIsNotSaved) {
-  using C = CausalConfig;
+  using C = Config;
   const auto llama = [](const std::function<void(C&)>& change) {
-    const std::string message = refused_to_save(CausalFamily::llama, change);
+    const std::string message = refused_to_save(Family::llama, change);
     return message.substr(0, message.find(", as"));
   };
   EXPECT_EQ(
-      refused_to_save(CausalFamily::llama, [](C& c) { c.sliding_window = 3; }),
+      refused_to_save(Family::llama, [](C& c) { c.sliding_window = 3; }),
       "config.json: sliding_window must be null, as a file of a llama model can say nothing else, got 3");
   EXPECT_EQ(llama([](C& c) { c.scale_attention = false; }), "config.json: scale_attention must be true");
   EXPECT_EQ(llama([](C& c) { c.scale_attention_by_layer = true; }),
@@ -259,24 +258,24 @@ TEST(DecoderFolderTest, WhatConfigJsonCannotSayIsNotSaved) {
   EXPECT_EQ(llama([](C& c) { c.rms_norm = false; }), "config.json: rms_norm must be true");
   EXPECT_EQ(llama([](C& c) { c.gated_mlp = false; }), "config.json: gated_mlp must be true");
   EXPECT_EQ(llama([](C& c) { c.output_bias = true; }), "config.json: output_bias must be false");
-  EXPECT_EQ(llama([](C& c) { c.residual_dropout = 0.1; }), "config.json: residual_dropout must be 0.0");
+  EXPECT_EQ(llama([](C& c) { c.hidden_dropout_prob = 0.1; }), "config.json: hidden_dropout_prob must be 0.0");
   EXPECT_EQ(llama([](C& c) { c.embedding_dropout = 0.1; }), "config.json: embedding_dropout must be 0.0");
   EXPECT_EQ(llama([](C& c) { c.padding_row = false; }), "config.json: padding_row must be true");
   EXPECT_EQ(llama([](C& c) { c.rotary->scaling = xgrad::DynamicScaling{.factor = 2, .max_positions = 6}; }),
             "config.json: rotary must be "
             R"({"factor":2.0,"max_positions":12,"rope_theta":10000.0,"rope_type":"dynamic"})");
-  EXPECT_EQ(llama([](C& c) { c.norm_eps = INFINITY; }),
+  EXPECT_EQ(llama([](C& c) { c.layer_norm_eps = INFINITY; }),
             "config.json: rms_norm_eps must be a number from 0 to 1e+09, got inf");
-  EXPECT_EQ(refused_to_save(CausalFamily::mistral,
+  EXPECT_EQ(refused_to_save(Family::mistral,
                             [](C& c) {
                               c.slides = {true, false};
                             }),
             "config.json: slides must be [], as a file of a mistral model can say nothing else, got "
             "[true,false]");
-  EXPECT_EQ(refused_to_save(CausalFamily::qwen2, [](C& c) { c.mlp_bias = true; }),
+  EXPECT_EQ(refused_to_save(Family::qwen2, [](C& c) { c.mlp_bias = true; }),
             "config.json: mlp_bias must be false, as a file of a qwen2 model can say nothing else, got true");
   const auto gpt2 = [](const std::function<void(C&)>& change) {
-    const std::string message = refused_to_save(CausalFamily::gpt2, change);
+    const std::string message = refused_to_save(Family::gpt2, change);
     return message.substr(0, message.find(", as"));
   };
   EXPECT_EQ(gpt2([](C& c) { c.num_key_value_heads = 1; }), "config.json: num_key_value_heads must be 2");
@@ -286,25 +285,24 @@ TEST(DecoderFolderTest, WhatConfigJsonCannotSayIsNotSaved) {
 }
 
 TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
-  const auto refusal = [](CausalFamily family, const std::function<void(CausalConfig&)>& change) {
-    CausalConfig config = small(family);
+  const auto refusal = [](Family family, const std::function<void(Config&)>& change) {
+    Config config = small(family);
     change(config);
     return message_of<ValueError>([&] { const CausalLM<float> model(config); });
   };
-  EXPECT_EQ(refusal(CausalFamily::llama, [](CausalConfig& c) { c.rotary.reset(); }),
-            "CausalConfig: rotary must be there in llama, which has no name for learned positions, got none");
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.gated_mlp = true; }),
-            "CausalConfig: gated_mlp must be false in gpt2, which has no name for gates, got true");
-  EXPECT_EQ(
-      refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.query_key_norm = true; }),
-      "CausalConfig: query_key_norm must be false in gpt2, which has no name for these norms, got true");
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](CausalConfig& c) { c.bos_token_id = 20; }),
-            "CausalConfig: bos_token_id must be below vocab_size, got 20 and 20");
-  EXPECT_EQ(refusal(CausalFamily::qwen2,
-                    [](CausalConfig& c) {
+  EXPECT_EQ(refusal(Family::llama, [](Config& c) { c.rotary.reset(); }),
+            "Config: rotary must be there in llama, which has no name for learned positions, got none");
+  EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.gated_mlp = true; }),
+            "Config: gated_mlp must be false in gpt2, which has no name for gates, got true");
+  EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.query_key_norm = true; }),
+            "Config: query_key_norm must be false in gpt2, which has no name for these norms, got true");
+  EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.bos_token_id = 20; }),
+            "Config: bos_token_id must be below vocab_size, got 20 and 20");
+  EXPECT_EQ(refusal(Family::qwen2,
+                    [](Config& c) {
                       c.eos_token_ids = {2, 21};
                     }),
-            "CausalConfig: eos_token_ids must be below vocab_size, got 21 and 20");
+            "Config: eos_token_ids must be below vocab_size, got 21 and 20");
 }
 
 TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
@@ -315,7 +313,7 @@ TEST(StoredAsTest, PartsOfOtherLengthsAreJoinedWhole) {
 }
 
 TEST(DecoderFolderTest, MasksOfOlderFilesAreNoWeights) {
-  const NewFolder folder(CausalFamily::gpt2);
+  const NewFolder folder(Family::gpt2);
   static const float number = 1;
   folder.change([](std::vector<TensorView>& tensors) {
     for (const char* const name : {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias"})
@@ -327,70 +325,69 @@ TEST(DecoderFolderTest, MasksOfOlderFilesAreNoWeights) {
 }
 
 TEST(DecoderFolderTest, FieldsChangeTheirMembers) {
-  const NewFolder mistral(CausalFamily::mistral), qwen3(CausalFamily::qwen3), gpt2(CausalFamily::gpt2);
+  const NewFolder mistral(Family::mistral), qwen3(Family::qwen3), gpt2(Family::gpt2);
   mistral.configure([](nlohmann::json& config) {
     config["num_key_value_heads"] = nullptr;
     config["sliding_window"] = nullptr;
   });
-  const CausalConfig without = CausalConfig::from_folder(mistral.path());
+  const Config without = Config::from_folder(mistral.path());
   EXPECT_EQ(without.key_value_heads(), 2U) << "as many as of queries";
   EXPECT_FALSE(without.sliding_window);
   qwen3.configure([](nlohmann::json& config) { config["head_dim"] = nullptr; });
-  EXPECT_EQ(CausalConfig::from_folder(qwen3.path()).head_size(), 4U) << "hidden_size / num_attention_heads";
+  EXPECT_EQ(Config::from_folder(qwen3.path()).head_size(), 4U) << "hidden_size / num_attention_heads";
   gpt2.configure([](nlohmann::json& config) {
     config["layer_norm_epsilon"] = 0.01;
     config["n_special"] = 0;
   });
-  const CausalConfig config = CausalConfig::from_folder(gpt2.path());
-  EXPECT_EQ(config.norm_eps, 0.01);
+  const Config config = Config::from_folder(gpt2.path());
+  EXPECT_EQ(config.layer_norm_eps, 0.01);
   EXPECT_EQ(config.initializer_range, 0.02);
 }
 
 TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
   using Json = nlohmann::json;
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["n_special"] = 1; }),
+  EXPECT_EQ(refusal(Family::gpt2, [](Json& c) { c["n_special"] = 1; }),
             "n_special must be 0.0, as tokens beside the vocabulary are not supported, got 1");
-  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["pretraining_tp"] = 2; }),
+  EXPECT_EQ(refusal(Family::llama, [](Json& c) { c["pretraining_tp"] = 2; }),
             "pretraining_tp must be 1.0, as layers in parts are not supported, got 2");
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["add_cross_attention"] = true; }),
+  EXPECT_EQ(refusal(Family::gpt2, [](Json& c) { c["add_cross_attention"] = true; }),
             "add_cross_attention must be false, as only decoders alone are supported, got true");
   EXPECT_EQ(
-      refusal(CausalFamily::llama,
+      refusal(Family::llama,
               [](Json& c) {
                 c["quantization_config"] = {{"bits", 4}};
               }),
       "quantization_config must be null, as quantised weights of decoders are not supported, got an object");
   EXPECT_EQ(
-      refusal(CausalFamily::qwen3, [](Json& c) { c["layer_scale"] = 2; }),
+      refusal(Family::qwen3, [](Json& c) { c["layer_scale"] = 2; }),
       "the field \"layer_scale\" of a qwen3 model is not known, and may change what it computes; remove "
       "it if it does not");
-  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["rope_scaling"]["rope_type"] = "proportional"; }),
+  EXPECT_EQ(refusal(Family::llama, [](Json& c) { c["rope_scaling"]["rope_type"] = "proportional"; }),
             "rope_scaling.rope_type must be default, linear, dynamic, llama3, yarn or longrope, got "
             "\"proportional\"");
-  EXPECT_EQ(
-      refusal(CausalFamily::llama, [](Json& c) { c["rope_parameters"]["partial_rotary_factor"] = 0.5; }),
-      "rope_parameters.partial_rotary_factor must be 1, as all of a head is rotated, got 0.5");
-  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["num_key_value_heads"] = 3; }),
+  EXPECT_EQ(refusal(Family::llama, [](Json& c) { c["rope_parameters"]["partial_rotary_factor"] = 0.5; }),
+            "rope_parameters.partial_rotary_factor must be 1, as all of a head is rotated, got 0.5");
+  EXPECT_EQ(refusal(Family::llama, [](Json& c) { c["num_key_value_heads"] = 3; }),
             "num_key_value_heads must divide num_attention_heads, got 3 and 2");
-  EXPECT_EQ(refusal(CausalFamily::qwen2, [](Json& c) { c["layer_types"] = {"sliding_attention"}; }),
+  EXPECT_EQ(refusal(Family::qwen2, [](Json& c) { c["layer_types"] = {"sliding_attention"}; }),
             "layer_types[0] must be full_attention, as there is no sliding_window or use_sliding_window is "
             "false, got \"sliding_attention\"");
-  EXPECT_EQ(refusal(CausalFamily::qwen2, [](Json& c) { c["layer_types"] = {"full_attention"}; })
+  EXPECT_EQ(refusal(Family::qwen2, [](Json& c) { c["layer_types"] = {"full_attention"}; })
                 .find("layer_types must be 2 types, as num_hidden_layers says, got "),
             0u);
-  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["head_dim"] = 3; }),
+  EXPECT_EQ(refusal(Family::llama, [](Json& c) { c["head_dim"] = 3; }),
             "head_dim, or hidden_size / num_attention_heads, must be an even number up to 65536, got 3");
-  EXPECT_EQ(refusal(CausalFamily::gpt2,
+  EXPECT_EQ(refusal(Family::gpt2,
                     [](Json& c) {
                       c["eos_token_id"] = {3, 20};
                     }),
             "eos_token_id[1] must be a whole number from 0 to 19, got 20");
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["eos_token_id"] = std::vector<int>(1001, 3); }),
+  EXPECT_EQ(refusal(Family::gpt2, [](Json& c) { c["eos_token_id"] = std::vector<int>(1001, 3); }),
             "eos_token_id must be at most 1000 ids, got an array");
-  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["model_type"] = "gpt_neox"; }),
+  EXPECT_EQ(refusal(Family::gpt2, [](Json& c) { c["model_type"] = "gpt_neox"; }),
             "model_type must be gpt2, llama, mistral, qwen2 or qwen3 (the supported decoders), got "
             "\"gpt_neox\"");
-  const NewFolder decoder(CausalFamily::llama);
+  const NewFolder decoder(Family::llama);
   EXPECT_NE(message_of<FileError>([&] {
               Encoder<float>::from_folder(decoder.path());
             }).find("as it is a decoder, which CausalLM loads, got \"llama\""),
@@ -398,17 +395,17 @@ TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
 }
 
 TEST(DecoderFolderTest, BiasesOfAttentionAreThoseOfAllItsLayers) {
-  for (const CausalFamily family : {CausalFamily::llama, CausalFamily::qwen3}) {
+  for (const Family family : {Family::llama, Family::qwen3}) {
     const NewFolder folder(family);
     folder.configure([](nlohmann::json& config) { config["attention_bias"] = true; });
-    const CausalConfig config = CausalConfig::from_folder(folder.path());
+    const Config config = Config::from_folder(folder.path());
     EXPECT_TRUE(config.query_bias);
     EXPECT_TRUE(config.output_bias);
   }
 }
 
 TEST(DecoderFolderTest, MatricesThatDoNotFitAreRefused) {
-  const NewFolder folder(CausalFamily::gpt2);
+  const NewFolder folder(Family::gpt2);
   folder.configure([](nlohmann::json& config) { config["n_inner"] = 13; });
   EXPECT_EQ(message_of<FileError>([&] { logits(folder.path()); }),
             folder.path("model.safetensors") +
@@ -417,7 +414,7 @@ TEST(DecoderFolderTest, MatricesThatDoNotFitAreRefused) {
 }
 
 TEST(DecoderFolderTest, PrecisionsThatAreNotBuiltAreRefused) {
-  const NewFolder folder(CausalFamily::llama);
+  const NewFolder folder(Family::llama);
   LoadOptions options = quietly();
   options.precision = Precision::int8;
   EXPECT_EQ(message_of<ValueError>([&] { CausalLM<float>::from_folder(folder.path(), options); }),
@@ -425,18 +422,18 @@ TEST(DecoderFolderTest, PrecisionsThatAreNotBuiltAreRefused) {
 }
 
 TEST(DecoderFolderTest, ConfigsThatCannotBeAreRefused) {
-  CausalConfig config = small(CausalFamily::qwen2);
+  Config config = small(Family::qwen2);
   config.slides = {true};
   EXPECT_EQ(message_of<ValueError>([&] { config.check(); }),
-            "CausalConfig: layer_types must have num_hidden_layers types, got 1 and 2");
+            "Config: layer_types must have num_hidden_layers types, got 1 and 2");
   config.slides.clear();
   config.sliding_window = 0;
   EXPECT_EQ(message_of<ValueError>([&] { config.check(); }),
-            "CausalConfig: sliding_window must be at least 1, got 0");
+            "Config: sliding_window must be at least 1, got 0");
 }
 
 TEST(DecoderFolderTest, TheFamilyIsToldByTheClass) {
-  const NewFolder folder(CausalFamily::gpt2);
+  const NewFolder folder(Family::gpt2);
   const Array<float> expected = logits(folder.path());
   folder.configure([](nlohmann::json& config) { config.erase("model_type"); });
   EXPECT_EQ(logits(folder.path()), expected);
@@ -453,7 +450,7 @@ TEST(DecoderFolderTest, TheFamilyIsToldByTheClass) {
 }
 
 TEST(DecoderFolderTest, OutputsAreTiedUnlessTheFileHasOthers) {
-  const NewFolder folder(CausalFamily::gpt2);
+  const NewFolder folder(Family::gpt2);
   const Array<float> expected = logits(folder.path());
   std::vector<float> head(20 * 8, 0.5F);
   const auto add_head = [&](std::vector<TensorView>& tensors, std::span<const std::byte> bytes) {
@@ -477,12 +474,12 @@ TEST(DecoderFolderTest, OutputsAreTiedUnlessTheFileHasOthers) {
 
 TEST(DecoderFolderTest, WeightsAreRoundedToHalvesAsAsked) {
   xgrad::manual_seed(1);
-  const CausalLM<float> model(small(CausalFamily::gpt2));
+  const CausalLM<float> model(small(Family::gpt2));
   const xgrad_tests::TemporaryFolder folder;
   for (const auto& [dtype, name] :
        {std::pair{xgrad::DType::BF16, "bfloat16"}, {xgrad::DType::F16, "float16"}}) {
     save_folder(model, folder.path(name), {.dtype = dtype});
-    EXPECT_EQ(CausalConfig::from_folder(folder.path(name)).dtype, name);
+    EXPECT_EQ(Config::from_folder(folder.path(name)).dtype, name);
     const xgrad::SafetensorsFile file(folder.path(name) + "/model.safetensors");
     for (const TensorView& tensor : file.tensors()) EXPECT_EQ(tensor.dtype, dtype) << tensor.name;
     const auto once = CausalLM<float>::from_folder(folder.path(name));
@@ -507,10 +504,10 @@ TEST(DecoderFolderTest, WeightsAreRoundedToHalvesAsAsked) {
 }
 
 TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
-  for (const CausalFamily family : families) {
+  for (const Family family : families) {
     xgrad::manual_seed(1);
     const xgrad_tests::TemporaryFolder folder;
-    CausalConfig config = small(family);
+    Config config = small(family);
     config.initializer_range = 0.5;
     save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
     save_folder(CausalLM<float>::from_folder(folder.path("half")), folder.path("float"));
@@ -544,7 +541,7 @@ TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
               }).substr(0, 3),
               floats.decoder().config().rotary ? "mod" : "tra");
   }
-  const NewFolder folder(CausalFamily::llama);
+  const NewFolder folder(Family::llama);
   folder.change([](std::vector<TensorView>& tensors) {
     static const std::vector<std::uint16_t> bits(20 * 8, 0x7f80);
     for (TensorView& tensor : tensors)
@@ -590,9 +587,9 @@ TEST(HalvesTest, AreTheNearestOnes) {
 }
 
 TEST(DecoderTest, PaddingInFrontMovesPositions) {
-  for (const CausalFamily family : families) {
+  for (const Family family : families) {
     xgrad::manual_seed(2);
-    CausalConfig config = small(family);
+    Config config = small(family);
     config.initializer_range = 0.5;
     if (config.rotary) config.rotary->scaling = xgrad::DynamicScaling{.factor = 2, .max_positions = 3};
     const CausalLM<double> model(config);
@@ -608,9 +605,9 @@ TEST(DecoderTest, PaddingInFrontMovesPositions) {
 }
 
 TEST(DecoderTest, PaddingBetweenTokensCounts) {
-  for (const CausalFamily family : families) {
+  for (const Family family : families) {
     xgrad::manual_seed(2);
-    CausalConfig config = small(family);
+    Config config = small(family);
     config.initializer_range = 0.5;
     const Decoder<double> model(config);
     // How much the last token sees of the first one, over what it sees of itself.
@@ -626,7 +623,7 @@ TEST(DecoderTest, PaddingBetweenTokensCounts) {
 }
 
 TEST(DecoderTest, ScoresAreDividedByTheNumberOfTheLayerWhereAsked) {
-  CausalConfig config = small(CausalFamily::gpt2);
+  Config config = small(Family::gpt2);
   config.initializer_range = 0.5;
   const auto made = [&] {
     xgrad::manual_seed(2);
@@ -644,9 +641,9 @@ TEST(DecoderTest, ScoresAreDividedByTheNumberOfTheLayerWhereAsked) {
 }
 
 TEST(DecoderTest, NoTokenSeesLaterOnes) {
-  for (const CausalFamily family : families) {
+  for (const Family family : families) {
     xgrad::manual_seed(2);
-    CausalConfig config = small(family);
+    Config config = small(family);
     if (config.rotary) config.sliding_window = 2;
     config.initializer_range = 0.5;
     const Decoder<double> model(config);
@@ -674,7 +671,7 @@ std::vector<Array<float>> gradients_of(const CausalLM<float>& model) {
 /// 98 million logits, of which a block has 17 million at most.
 TEST(DecoderTest, TheLossOfABfloat16HeadHoldsABlockOfLogitsAtATime) {
   if (!xgrad_tests::pool_keeps_memory()) GTEST_SKIP() << "the pool keeps nothing in this build";
-  CausalConfig config = small(CausalFamily::llama);
+  Config config = small(Family::llama);
   config.vocab_size = 16384;
   config.num_hidden_layers = 1;
   config.initializer_range = 0.5;
@@ -704,7 +701,7 @@ TEST(DecoderTest, TheLossOfABfloat16HeadHoldsABlockOfLogitsAtATime) {
 }
 
 TEST(DecoderTest, TheLossOfABfloat16HeadIsReducedAsAnyOther) {
-  CausalConfig config = small(CausalFamily::llama);
+  Config config = small(Family::llama);
   config.initializer_range = 0.5;
   const xgrad_tests::TemporaryFolder folder;
   save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
@@ -720,9 +717,9 @@ TEST(DecoderTest, TheLossOfABfloat16HeadIsReducedAsAnyOther) {
 }
 
 TEST(DecoderTest, CheckpointsOfLayersChangeNoBitOfTheGradients) {
-  for (const CausalFamily family : families) {
-    CausalConfig config = small(family);
-    config.residual_dropout = config.attention_dropout = 0.2;
+  for (const Family family : families) {
+    Config config = small(family);
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.2;
     xgrad::manual_seed(1);
     const CausalLM<float> model(config);
     const std::vector<Array<float>> expected = gradients_of(model);
@@ -734,7 +731,7 @@ TEST(DecoderTest, CheckpointsOfLayersChangeNoBitOfTheGradients) {
 }
 
 TEST(DecoderTest, WithCheckpointsTheGraphHoldsLess) {
-  const CausalLM<float> model(small(CausalFamily::llama));
+  const CausalLM<float> model(small(Family::llama));
   model.train();
   const auto blocks_of_a_graph = [&] {
     const std::ptrdiff_t before = xgrad::memory_stats().live_blocks;
@@ -748,14 +745,43 @@ TEST(DecoderTest, WithCheckpointsTheGraphHoldsLess) {
   EXPECT_EQ(attentions.size(), 2U);
 }
 
+TEST(DecoderTest, ClassesAreMadeOfConfigsThatAreAsCausal) {
+  Config config = small(Family::llama);
+  EXPECT_EQ(message_of<ValueError>([&] { const Encoder<float> encoder(config); }),
+            "Encoder: is_causal of the config must be false, got true");
+  config.is_causal = false;
+  EXPECT_EQ(message_of<ValueError>([&] { const CausalLM<float> model(config); }),
+            "Decoder: is_causal of the config must be true, got false");
+}
+
+TEST(DecoderTest, WithoutTheCausalMaskADecoderIsAnEncoder) {
+  Config config = small(Family::llama);
+  xgrad::manual_seed(1);
+  const Decoder<float> decoder(config);
+  config.is_causal = false;
+  xgrad::manual_seed(1);
+  const Encoder<float> encoder(config);
+  const auto first = [](const auto& model, const Ids& ids) {
+    return Array<float>(xt::view(model({ids}).last_hidden_state.value(), 0, 0));
+  };
+  EXPECT_EQ(encoder.state_dict(), decoder.state_dict());
+  EXPECT_EQ(first(encoder, Ids{{4}}), first(decoder, Ids{{4}}));
+  EXPECT_EQ(first(decoder, Ids{{4, 7}}), first(decoder, Ids{{4, 9}}));
+  EXPECT_NE(first(encoder, Ids{{4, 7}}), first(encoder, Ids{{4, 9}}));
+  const xgrad_tests::TemporaryFolder folder;
+  EXPECT_EQ(
+      message_of<ValueError>([&] { save_folder(encoder, folder.path("model")); }),
+      "config.json: is_causal must be true, as a file of a llama model can say nothing else, got false");
+}
+
 TEST(DecoderTest, RotaryPositionsHaveNoEnd) {
-  const CausalLM<float> model(small(CausalFamily::llama));
+  const CausalLM<float> model(small(Family::llama));
   EXPECT_FALSE(model.config().max_length());
   EXPECT_NO_THROW(model({Ids(Shape{1, 13}, 1)}));
 }
 
 TEST(DecoderTest, TheEmbeddingOfPaddingLearnsNothing) {
-  const CausalLM<double> model(small(CausalFamily::llama));
+  const CausalLM<double> model(small(Family::llama));
   model.loss({Ids{{0, 4, 7}}}, Ids{{0, 4, 7}}).backward();
   const Array<double> gradient = model.decoder().word_embeddings().grad().value();
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(gradient(0, i), 0);
@@ -763,7 +789,7 @@ TEST(DecoderTest, TheEmbeddingOfPaddingLearnsNothing) {
 }
 
 TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
-  const CausalLM<float> model(small(CausalFamily::gpt2));
+  const CausalLM<float> model(small(Family::gpt2));
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
               model({Ids(Shape{1, 13}, 1)});
             }),
@@ -813,7 +839,7 @@ TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
 
 TEST(DecoderTest, ClassifiesByTheLastTokenThatIsNoPadding) {
   xgrad::manual_seed(2);
-  CausalConfig config = small(CausalFamily::llama);
+  Config config = small(Family::llama);
   const CausalSequenceClassifier<double> model(config);
   EXPECT_EQ(model.named_parameters().back().first, "score.weight") << "without a bias";
   const auto batch = model({Ids{{4, 7, 2, 0, 0}, {4, 0, 7, 2, 9}}, Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}});
@@ -836,7 +862,7 @@ TEST(DecoderTest, ClassifiesByTheLastTokenThatIsNoPadding) {
 }
 
 TEST(DecoderTest, FreezesLayers) {
-  const CausalLM<float> model(small(CausalFamily::llama));
+  const CausalLM<float> model(small(Family::llama));
   model.decoder().freeze(1);
   for (const auto& [name, parameter] : model.named_parameters()) {
     const bool frozen = name.starts_with("model.embed_tokens.") || name.starts_with("model.layers.0.");

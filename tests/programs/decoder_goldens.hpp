@@ -6,7 +6,7 @@
 #include <optional>
 
 #include <xgrad/generation.hpp>
-#include <xgrad/pretrained/detail/causal_family.hpp>
+#include <xgrad/pretrained/detail/family.hpp>
 
 #include "../temporary_folder.hpp"
 #include "golden_folder.hpp"
@@ -19,7 +19,7 @@ class DecoderFolder : public GoldenFolder {
  public:
   explicit DecoderFolder(const std::string& path)
       : GoldenFolder(path, {.f64 = 1e-11, .f32 = 1e-6}),
-        config_(xgrad::pretrained::CausalConfig::from_folder(path)),
+        config_(xgrad::pretrained::Config::from_folder(path)),
         files_(xgrad::pretrained::detail::info_of(config_.model_type).files) {
     for (const std::string& file : weight_files()) {
       const Tensors stored(file);
@@ -36,8 +36,8 @@ class DecoderFolder : public GoldenFolder {
     const json about = read_json(path + "/case.json");
     const auto name = entry_as<std::string>(about, "architecture");
     const auto model_type = entry_as<std::string>(read_json(path + "/config.json"), "model_type");
-    for (const auto* const family : xgrad::pretrained::detail::all_causal_families())
-      if (model_type == family->model_type) return std::nullopt;
+    for (const auto* const family : xgrad::pretrained::detail::all_families())
+      if (family->is_causal && model_type == family->model_type) return std::nullopt;
     return name + " is a family that is still to come";
   }
 
@@ -200,7 +200,7 @@ class DecoderFolder : public GoldenFolder {
     const std::map<std::string, xgrad::DType> half{{"bfloat16", xgrad::DType::BF16},
                                                    {"float16", xgrad::DType::F16}};
     with_model<float>(path_, [&](const auto& model) {
-      xgrad::pretrained::CausalSaveOptions options;
+      xgrad::pretrained::SaveOptions options;
       if (half.contains(dtype)) options.dtype = half.at(dtype);
       save_folder(model, folder.path("model"), options);
       save_folder(model, folder.path("floats"));
@@ -313,7 +313,7 @@ class DecoderFolder : public GoldenFolder {
     std::cout << "skipped " << path_ << ": " << name << ", as " << reason << '\n';
   }
 
-  xgrad::pretrained::CausalConfig config_;
+  xgrad::pretrained::Config config_;
   xgrad::pretrained::detail::NamesInFiles files_;
   std::map<std::string, std::string> tensor_of_;  // by parameter
 };

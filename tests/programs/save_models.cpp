@@ -72,8 +72,8 @@ constexpr auto hidden_states = [](const auto& model, const Input& input) {
 };
 
 /// A small decoder of a family, with rotary positions that are scaled and a window in some layers.
-CausalConfig small_decoder(CausalFamily family) {
-  CausalConfig config = CausalConfig::of(family);
+Config small_decoder(Family family) {
+  Config config = Config::of(family);
   config.vocab_size = 30;
   config.hidden_size = 16;
   config.intermediate_size = 24;
@@ -83,21 +83,19 @@ CausalConfig small_decoder(CausalFamily family) {
   config.pad_token_id = 0;
   config.bos_token_id = 1;
   config.eos_token_ids = {2, 3};
-  if (family == CausalFamily::gpt2) return config;
+  if (family == Family::gpt2) return config;
   config.num_key_value_heads = 2;
-  if (family == CausalFamily::llama)
-    config.rotary->scaling = xgrad::Llama3Scaling{.original_max_positions = 8};
-  if (family == CausalFamily::qwen3)
+  if (family == Family::llama) config.rotary->scaling = xgrad::Llama3Scaling{.original_max_positions = 8};
+  if (family == Family::qwen3)
     config.rotary->scaling = xgrad::YarnScaling{.factor = 4, .original_max_positions = 8};
-  if (family == CausalFamily::mistral || family == CausalFamily::qwen2) config.sliding_window = 4;
-  if (family == CausalFamily::qwen2) config.slides = {false, true};
+  if (family == Family::mistral || family == Family::qwen2) config.sliding_window = 4;
+  if (family == Family::qwen2) config.slides = {false, true};
   return config;
 }
 
 void save_decoders(const std::string& out) {
-  for (const CausalFamily family : {CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
-                                    CausalFamily::qwen2, CausalFamily::qwen3}) {
-    const CausalConfig config = small_decoder(family);
+  for (const Family family : {Family::gpt2, Family::llama, Family::mistral, Family::qwen2, Family::qwen3}) {
+    const Config config = small_decoder(family);
     save_new<Decoder<double>>(config, out + "/new", hidden_states);
     save_new<CausalLM<double>>(config, out + "/new", logits);
     save_new<CausalSequenceClassifier<double>>(config, out + "/new", logits);

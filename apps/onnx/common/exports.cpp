@@ -95,7 +95,7 @@ ExportedModel exported_pretrained(const std::string& folder) {
             if (has_types) input.token_type_ids = ids_of(in, "token_type_ids");
             return outputs_of(*model, input);
           },
-          config.max_length(), config.is_biased_by_distance()};
+          *config.max_length(), config.is_biased_by_distance()};
 }
 
 /// With its head if it has one, else what the encoder gives: pooling is not a part of the file.

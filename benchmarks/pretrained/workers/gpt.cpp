@@ -22,8 +22,8 @@ using xgrad::Array, xgrad::Ids, xgrad::KeyValueCache, xgrad::Variable;
 
 namespace {
 
-CausalConfig config_of(const bench::GptSize& size) {
-  CausalConfig config = CausalConfig::of(CausalFamily::gpt2);
+Config config_of(const bench::GptSize& size) {
+  Config config = Config::of(Family::gpt2);
   config.vocab_size = size.vocab;
   config.max_position_embeddings = bench::gpt_positions;
   config.hidden_size = size.d_model;
@@ -33,7 +33,7 @@ CausalConfig config_of(const bench::GptSize& size) {
   config.query_bias = config.output_bias = config.mlp_bias = size.biases;
   config.bos_token_id = {};
   config.eos_token_ids = {};
-  config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+  config.embedding_dropout = config.attention_probs_dropout_prob = config.hidden_dropout_prob = 0;
   return config;
 }
 

@@ -111,20 +111,15 @@ class Assembled : public Module<T> {
     return this->child(name, take_rms_norm<T>(from, name, size, eps));
   }
 
-  EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind) {
+  EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind,
+                     bool has_bias) {
     if (kind == NormKind::rms) return rms_norm(from, name, size, eps);
-    return norm(from, name, size, eps);
+    return norm(from, name, size, eps, has_bias);
   }
 
   Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
                          std::optional<std::int64_t> padding = {}) {
     return this->child(name, take_embedding<T>(from, name, count, size, padding));
-  }
-
-  TransformerBlock<T> block(const From& from, const std::string& name, const TransformerBlockOptions& options,
-                            BlockNames names) {
-    StoredLayers<T> source(from.below(name));
-    return this->child(name, TransformerBlock<T>(options, names, source));
   }
 
   /// Dropout in training.

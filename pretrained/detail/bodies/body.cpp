@@ -1,13 +1,17 @@
 #include "body.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <variant>
 
+#include "../../../autograd/checkpoint.hpp"
+#include "../../../models/relative_positions.hpp"
 #include "../../../ops/index/embedding.hpp"
 #include "../../../ops/index/indexing.hpp"
 #include "../../../ops/pointwise/arithmetic.hpp"
 #include "../../../ops/pointwise/masked_fill.hpp"
+#include "../../../ops/shape/shapes.hpp"
 #include "../family.hpp"
 #include "../ids.hpp"
 
@@ -15,6 +19,52 @@ namespace xgrad::pretrained::detail {
 namespace {
 
 constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
+
+/// Positions (batch, length) of tokens, and how many the longest sequence has.
+struct TokenPositions {
+  Ids numbers;
+  std::size_t length;
+  bool are_counted;  ///< 0 to length - 1 in each row
+};
+
+/// Padding in front of the tokens of a row does not count; all behind it does, as in Hugging Face.
+TokenPositions positions_of(const Input& input) {
+  const Ids& ids = input.input_ids;
+  const std::size_t batch = ids.shape(0), length = ids.shape(1);
+  const TokenPositions counted{counted_positions(ids), length, true};
+  if (!input.attention_mask) return counted;
+  TokenPositions found{counted.numbers, 1, true};
+  for (std::size_t row = 0; row < batch; ++row) {
+    std::size_t first = 0;
+    while (first < length && (*input.attention_mask)(row, first) == 0) ++first;
+    for (std::size_t i = 0; i < length; ++i)
+      found.numbers(row, i) = static_cast<std::int64_t>(std::max(i, first) - first);
+    found.length = std::max(found.length, length - first);
+    found.are_counted = found.are_counted && first == 0;
+  }
+  return found.are_counted ? counted : found;
+}
+
+/// The scale of a layer's scores, if it is not 1 / sqrt(head_dim).
+std::optional<double> scale_of(const Config& config, std::size_t i) {
+  const double scale = config.scale_attention ? 1 / std::sqrt(static_cast<double>(config.head_size())) : 1;
+  if (config.scale_attention_by_layer) return scale / static_cast<double>(i + 1);
+  return config.scale_attention ? std::nullopt : std::optional(scale);
+}
+
+NormKind norm_kind(const Config& config) { return config.rms_norm ? NormKind::rms : NormKind::layer; }
+
+/// The blocks that a family names, or one for each layer.
+BlockStack stack_of(const Config& config) {
+  const BodyOptions& options = info_of(config.model_type).body;
+  if (options.stack != nullptr) return options.stack(config);
+  BlockStack stack;
+  for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+    stack.names.push_back(options.layers + std::to_string(i));
+    stack.order.push_back(i);
+  }
+  return stack;
+}
 
 }  // namespace
 
@@ -144,56 +194,249 @@ RotaryTables<T> RotaryPositions<T>::operator()(const Ids& positions, std::size_t
   return {embedding(positions, all.cos), embedding(positions, all.sin)};
 }
 
-template <class T>
-Body<T>::Body(const Config& config)
-    : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")) {}
+TransformerBlockOptions block_options(const Config& config, std::size_t i) {
+  const BodyOptions& options = info_of(config.model_type).body;
+  TransformerBlockOptions block{
+      .d_model = config.hidden_size,
+      .num_heads = config.num_attention_heads,
+      .num_kv_heads = config.num_key_value_heads,
+      .head_dim = config.head_dim,
+      .d_ff = config.intermediate_size,
+      .residual = options.residual,
+      .norm = norm_kind(config),
+      .eps = config.layer_norm_eps,
+      .norm_bias = config.norm_bias,
+      .qkv_bias = config.query_bias,
+      .out_bias = config.output_bias,
+      .up_bias = config.mlp_bias,
+      .down_bias = config.mlp_bias,
+      .query_key_norm = config.query_key_norm ? QueryKeyNorm::head : QueryKeyNorm::none,
+      .scale = scale_of(config, i),
+      .is_causal = config.is_causal,
+      .activation = config.hidden_act,
+      .is_gated = config.gated_mlp,
+      .attention_dropout = config.attention_probs_dropout_prob,
+      .attention_output_dropout = config.hidden_dropout_prob,
+      .output_dropout = config.hidden_dropout_prob};
+  const std::optional<std::size_t> window = config.window(i);
+  if (window) block.window = config.is_causal ? *window - 1 : *window / 2;
+  if (config.rotary) block.rotary = window && config.local_rotary ? 1 : 0;
+  if (i == 0 && options.position_bias == nullptr)
+    block.position_bias_rows = config.relative_attention_num_buckets;
+  if (options.block_options != nullptr) options.block_options(config, i, block);
+  return block;
+}
 
 template <class T>
-TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, const EmbeddingsForm& form)
-    : Assembled<T>("Embeddings"),
-      form_(form),
-      pad_(config.pad_token_id.value_or(0)),
-      drop_(config.hidden_dropout_prob),
-      words_(this->embedding(from, "word_embeddings", config.vocab_size, config.embedding_size,
-                             config.pad_token_id)),
-      positions_(form.positions == Positions::counted || form.positions == Positions::after_padding
-                     ? std::optional(this->embedding(
-                           from, "position_embeddings", config.max_position_embeddings, config.embedding_size,
-                           form.positions == Positions::after_padding ? config.pad_token_id : std::nullopt))
-                     : std::nullopt),
-      types_(config.type_vocab_size == 0
-                 ? std::nullopt
-                 : std::optional(this->embedding(from, "token_type_embeddings", config.type_vocab_size,
-                                                 config.embedding_size))),
-      project_(form.project == nullptr
-                   ? std::nullopt
-                   : std::optional(this->linear(from, form.project,
-                                                {config.embedding_size, config.hidden_size, false}))),
-      norm_(this->norm(from, "LayerNorm",
-                       form.project == nullptr ? config.embedding_size : config.hidden_size,
-                       config.layer_norm_eps)) {}
+Body<T>::Body(const Config& config, Weights& weights)
+    : Body(config, weights, [&](const From& from, std::size_t i) {
+        StoredLayers<T> source(from);
+        return std::make_shared<const TransformerBlock<T>>(
+            block_options(config, i), info_of(config.model_type).block_names(config), source);
+      }) {
+  packs_ = true;
+}
 
 template <class T>
-Variable<T> TokenEmbeddings<T>::positions(const EncoderCall<T>& call) const {
+Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_block)
+    : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")),
+      config_(config),
+      packs_(false),
+      stack_(stack_of(config)) {
+  const BodyOptions& options = info_of(config.model_type).body;
+  const From from{weights, ""};
+  declare_embeddings(from);
+  for (std::size_t i = 0; i < stack_.names.size(); ++i) {
+    const std::string& name = stack_.names[i];
+    blocks_.push_back(make_block(from.below(name), i));
+    this->child(name, Module<T>(*blocks_.back()));
+  }
+  if (config.is_biased_by_distance() && options.position_bias != nullptr)
+    position_bias_ = this->embedding(from, options.position_bias, config.relative_attention_num_buckets,
+                                     config.num_attention_heads);
+  if (options.last_norm != nullptr)
+    last_norm_ = this->norm(from, options.last_norm, config.hidden_size, config.layer_norm_eps,
+                            norm_kind(config), config.norm_bias);
+  for (const std::optional<RotaryConfig>& positions : {config.rotary, config.local_rotary}) {
+    if (!positions) break;
+    RotaryConfig rotary = *positions;
+    rotary.dim = config.head_size();
+    rotary_.emplace_back(rotary, config.max_position_embeddings);
+  }
+}
+
+template <class T>
+void Body<T>::declare_embeddings(const From& from) {
+  const FamilyInfo& family = info_of(config_.model_type);
+  const BodyOptions& options = family.body;
+  const std::size_t hidden = config_.hidden_size,
+                    size = family.narrow_embeddings ? config_.embedding_size : hidden;
+  const auto padding = config_.padding_row ? config_.pad_token_id : std::nullopt;
+  const bool has_group = options.embeddings != nullptr;
+  const From source = has_group ? from.below(options.embeddings) : from;
+  if (has_group) {
+    group_.emplace("Embeddings");
+    embedding_names_.emplace_back(options.embeddings);
+  }
+  const auto declared = [&](const char* name, auto module) {
+    if (has_group) return group_->child(name, std::move(module));
+    embedding_names_.emplace_back(name);
+    return this->child(name, std::move(module));
+  };
+  words_ =
+      declared(options.words, take_embedding<T>(source, options.words, config_.vocab_size, size, padding));
+  if (options.positions != nullptr && !config_.rotary && config_.position_biased_input)
+    positions_ = declared(options.positions,
+                          take_embedding<T>(source, options.positions, config_.max_position_embeddings, size,
+                                            options.positions_after_padding ? padding : std::nullopt));
+  if (options.types != nullptr && config_.type_vocab_size > 0)
+    types_ = declared(options.types, take_embedding<T>(source, options.types, config_.type_vocab_size, size));
+  const bool projects = size != hidden || options.projects_always;
+  if (options.word_project != nullptr && projects)
+    word_project_ =
+        declared(options.word_project, take_linear<T>(source, options.word_project, {size, hidden, false}));
+  if (options.embedding_norm != nullptr)
+    embedding_norm_ = declared(options.embedding_norm,
+                               take_norm<T>(source, options.embedding_norm, word_project_ ? hidden : size,
+                                            config_.layer_norm_eps, config_.norm_bias));
+  if (has_group) this->child(options.embeddings, *group_);
+  if (options.project != nullptr && projects) {
+    project_ = this->linear(from, options.project, {size, hidden});
+    embedding_names_.emplace_back(options.project);
+  }
+}
+
+template <class T>
+Variable<T> Body<T>::positions(const EncoderCall<T>& call, const Ids* numbers) const {
   const Ids& ids = call.input.input_ids;
-  if (form_.positions == Positions::after_padding)
-    return (*positions_)(packed(positions_after_padding(ids, pad_), call.packing));
+  if (numbers != nullptr) return (*positions_)(*numbers);
+  if (info_of(config_.model_type).body.positions_after_padding)
+    return (*positions_)(
+        packed(positions_after_padding(ids, config_.pad_token_id.value_or(0)), call.packing));
+  if (config_.is_causal) return (*positions_)(positions_of(call.input).numbers);
   if (call.packing != nullptr) return (*positions_)(packed(counted_positions(ids), call.packing));
   return narrow(positions_->weight(), 0, 0, ids.shape(1));
 }
 
 template <class T>
-Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
-  const auto scope = this->scope();
-  Variable<T> sum = words_(packed(call.input.input_ids, call.packing));
+Variable<T> Body<T>::sum_of_embeddings(const EncoderCall<T>& call, const Ids* numbers) const {
+  Variable<T> sum = (*words_)(packed(call.input.input_ids, call.packing));
   if (types_) {
     sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
                                            : select(types_->weight(), 0, 0));
   }
-  if (positions_) sum = sum + positions(call);
-  Variable<T> x = norm_(project_ ? (*project_)(sum) : sum);
-  if (form_.hides_padding) x = without_padding(call.mask, x);
-  return this->drop(x, drop_);
+  return positions_ ? sum + positions(call, numbers) : sum;
+}
+
+template <class T>
+Variable<T> Body<T>::embed(const EncoderCall<T>& call, const Ids* numbers) const {
+  const auto embedded = [&] {
+    Variable<T> x = sum_of_embeddings(call, numbers);
+    if (word_project_) x = (*word_project_)(x);
+    if (embedding_norm_) x = (*embedding_norm_)(x);
+    if (info_of(config_.model_type).body.hides_padding) x = without_padding(call.mask, x);
+    return this->drop(x, config_.embedding_dropout.value_or(config_.hidden_dropout_prob));
+  };
+  const auto embedded_in_group = [&] {
+    const auto scope = group_->scope();
+    return embedded();
+  };
+  const Variable<T> x = group_ ? embedded_in_group() : embedded();
+  return project_ ? (*project_)(x) : x;
+}
+
+template <class T>
+void Body<T>::add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const {
+  const std::size_t length = call.input.input_ids.shape(1);
+  if (!rotary_.empty() && config_.is_causal) {
+    const TokenPositions positions = positions_of(call.input);
+    for (const RotaryPositions<T>& rotary : rotary_)
+      context.rotary.push_back(positions.are_counted ? rotary(positions.length)
+                                                     : rotary(positions.numbers, positions.length));
+  } else {
+    for (const RotaryPositions<T>& rotary : rotary_) context.rotary.push_back(rotary(length));
+  }
+  if (!config_.is_biased_by_distance() || blocks_.empty()) return;
+  const std::size_t num_buckets = info_of(config_.model_type).body.num_buckets;
+  const Ids buckets = relative_position_buckets(
+      length, length,
+      {.num_buckets = num_buckets > 0 ? num_buckets : config_.relative_attention_num_buckets,
+       .max_distance = config_.relative_attention_max_distance});
+  const Variable<T> table = position_bias_ ? position_bias_->weight() : blocks_.front()->position_bias();
+  context.mask = with_bias(call.mask, relative_position_bias(table, buckets));
+}
+
+template <class T>
+Variable<T> Body<T>::after_first(const EncoderCall<T>&, const Variable<T>&, const Variable<T>& x) const {
+  return x;
+}
+
+template <class T>
+Variable<T> Body<T>::blocks(const EncoderCall<T>& call, ForwardContext<T> context,
+                            const Variable<T>& embedded) const {
+  Variable<T> x = embedded;
+  for (const std::size_t index : stack_.order) {
+    const std::shared_ptr<const TransformerBlock<T>>& block = blocks_[index];
+    call.keep(x);
+    if (call.checkpoints) {
+      ForwardContext<T> kept = context;
+      kept.attentions = nullptr;
+      x = checkpoint([block, kept](const Variable<T>& input) { return (*block)(kept, input); }, x);
+    } else {
+      x = (*block)(context, x);
+    }
+    if (context.slot == 0) x = after_first(call, embedded, x);
+    ++context.slot;
+  }
+  if (last_norm_) x = (*last_norm_)(x);
+  return info_of(config_.model_type).body.drops_output ? this->drop(x, config_.hidden_dropout_prob) : x;
+}
+
+template <class T>
+Variable<T> Body<T>::operator()(const EncoderCall<T>& call) const {
+  ForwardContext<T> context = call.context();
+  add_positions(call, context);
+  return blocks(call, std::move(context), embed(call, nullptr));
+}
+
+template <class T>
+Variable<T> Body<T>::operator()(const Ids& ids, const CachedRows<T>& cached) const {
+  Ids numbers = Ids::from_shape(ids.shape());
+  std::vector<std::vector<Variable<T>>> cos(rotary_.size()), sin(rotary_.size());
+  std::int64_t* next = numbers.data();
+  for (std::size_t i = 0; i < cached.lengths.size(); ++i) {
+    const std::size_t first = cached.caches[i].length(), count = cached.lengths[i];
+    for (std::size_t j = 0; j < count; ++j) *next++ = static_cast<std::int64_t>(first + j);
+    for (std::size_t table = 0; table < rotary_.size(); ++table) {
+      RotaryTables<T> tables = rotary_[table](first, count);
+      cos[table].push_back(std::move(tables.cos));
+      sin[table].push_back(std::move(tables.sin));
+    }
+  }
+  ForwardContext<T> context{.caches = cached.caches, .new_tokens = cached.lengths};
+  for (std::size_t table = 0; table < rotary_.size(); ++table)
+    context.rotary.push_back({cat(cos[table]), cat(sin[table])});
+  const Input input{ids};
+  const EncoderCall<T> call{.input = input, .mask = {}};
+  return blocks(call, std::move(context), embed(call, &numbers));
+}
+
+template <class T>
+std::vector<std::string> Body<T>::block_names(std::size_t i) const {
+  const std::size_t count = stack_.order.size() / config_.num_hidden_layers;  // of a layer
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < count; ++j) names.push_back(stack_.names[stack_.order[i * count + j]]);
+  return names;
+}
+
+template <class T>
+bool Body<T>::keys_depend_on_length() const {
+  return std::ranges::any_of(rotary_, [](const auto& rotary) { return rotary.depend_on_length(); });
+}
+
+template <class T>
+bool Body<T>::keys_hold(std::size_t length, std::size_t longer) const {
+  return std::ranges::all_of(rotary_, [&](const auto& rotary) { return rotary.are_same(length, longer); });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                         \
@@ -201,8 +444,7 @@ Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
   template class RotaryPositions<T>;                                                 \
   template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);  \
   template Variable<T> without_padding(const AttentionMask<T>&, const Variable<T>&); \
-  template class Body<T>;                                                            \
-  template class TokenEmbeddings<T>;
+  template class Body<T>;
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -1,12 +1,20 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "../../../models/key_value_cache.hpp"
 #include "../../../models/rotary_tables.hpp"
+#include "../../config.hpp"
 #include "../../input.hpp"
+#include "../body_options.hpp"
 #include "assembled.hpp"
 
-// Not installed: what the families of encoders are made of.
+// Not installed: what runs between ids and hidden states.
 namespace xgrad::pretrained::detail {
 
 /// Throws ShapeError in the name of `model` for ids that are not (batch, length) with 1 to `most` tokens, and
@@ -44,6 +52,7 @@ struct EncoderCall {
   const Input& input;
   AttentionMask<T> mask;                              ///< (batch, 1, 1, length), or none
   const Packing* packing = nullptr;                   ///< null unless the body packs
+  bool checkpoints = false;                           ///< the graph keeps nothing of a layer but what it gets
   std::vector<Variable<T>>* hidden_states = nullptr;  ///< where they are kept, or null
   std::vector<Variable<T>>* attentions = nullptr;
 
@@ -91,67 +100,93 @@ class RotaryPositions {
   RotaryTables<T> kept_;
 };
 
-/// What runs between ids and hidden states. Its parameters have the names of Hugging Face's class without a
-/// head.
+/// New tokens of several sequences, one after the other, and what their sequences have before them.
+template <class T>
+struct CachedRows {
+  std::span<const std::size_t> lengths;  ///< how many tokens of each
+  std::span<KeyValueCache<T>> caches;
+};
+
+/// What layer i of a family is made of.
+TransformerBlockOptions block_options(const Config& config, std::size_t i);
+
+/// Embeddings, blocks and perhaps a last norm, as a config and the BodyOptions of its family say:
+///
+///   drop(project(norm(word_project(words + types + positions))))
+///
+/// and then the blocks in turn. The parameters have the names of Hugging Face's class without a head, but for
+/// those that files have in one tensor.
 template <class T>
 class Body : public Assembled<T> {
  public:
+  Body(const Config& config, Weights& weights);
   virtual ~Body() = default;
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
   /// The last hidden states; keeps those of the embeddings and of each layer but the last.
-  virtual Variable<T> operator()(const EncoderCall<T>& call) const = 0;
+  Variable<T> operator()(const EncoderCall<T>& call) const;
+
+  /// The last hidden states (1, rows, size) of new tokens (1, rows).
+  Variable<T> operator()(const Ids& ids, const CachedRows<T>& cached) const;
 
   /// The embeddings of words, whose weight is that of token prediction, too.
-  virtual const Embedding<T>& words() const = 0;
+  const Embedding<T>& words() const { return *words_; }
 
-  /// The names of what comes before the layers, and of layer i, for freezing.
-  virtual std::vector<std::string> embedding_names() const = 0;
-  virtual std::string layer_name(std::size_t i) const = 0;
+  /// The names of what comes before the layers, and of the blocks of layer i, for freezing.
+  const std::vector<std::string>& embedding_names() const { return embedding_names_; }
+  std::vector<std::string> block_names(std::size_t i) const;
 
   /// Whether it computes packed batches.
-  virtual bool packs() const { return false; }
+  bool packs() const { return packs_ && rotary_.empty() && !config_.is_biased_by_distance(); }
+
+  /// Whether keys of a sequence may not hold once it is longer, and whether they hold from one length to
+  /// another.
+  bool keys_depend_on_length() const;
+  bool keys_hold(std::size_t length, std::size_t longer) const;
 
  protected:
-  explicit Body(const Config& config);
-};
+  /// Makes layer i from the parameters of its name.
+  using MakeBlock = std::function<std::shared_ptr<const TransformerBlock<T>>(const From&, std::size_t)>;
+  /// For a body with blocks of its own, which do not pack.
+  Body(const Config& config, Weights& weights, const MakeBlock& make_block);
 
-/// Where the positions of tokens are.
-enum class Positions {
-  counted,        ///< learned, from 0
-  after_padding,  ///< learned, behind that of padding, which has one of its own
-  rotary,         ///< in attention
-  none,           ///< not in the embeddings
-};
+  /// What the blocks need to know of positions.
+  virtual void add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const;
+  /// What the second block gets, x of the first or otherwise.
+  virtual Variable<T> after_first(const EncoderCall<T>&, const Variable<T>& embedded,
+                                  const Variable<T>& x) const;
 
-/// How embeddings of tokens differ.
-struct EmbeddingsForm {
-  Positions positions = Positions::counted;
-  const char* project = nullptr;  ///< to the width of the layers, in front of the norm
-  bool hides_padding = false;     ///< is 0 where padding is
-};
-
-/// drop(norm(project(words + types + positions))), each of which is learned; all but the words and the norm
-/// may be absent.
-template <class T>
-class TokenEmbeddings : public Assembled<T> {
- public:
-  TokenEmbeddings(const Config& config, const From& from, const EmbeddingsForm& form);
-
-  Variable<T> operator()(const EncoderCall<T>& call) const;
-  const Embedding<T>& words() const { return words_; }
+  const Config& config() const { return config_; }
+  void add_embedding_name(const std::string& name) { embedding_names_.push_back(name); }
 
  private:
-  Variable<T> positions(const EncoderCall<T>& call) const;
+  /// A module that holds the embeddings.
+  class Group : public Module<T> {
+   public:
+    explicit Group(const char* type) : Module<T>(type) {}
+    using Module<T>::child, Module<T>::scope;
+  };
 
-  EmbeddingsForm form_;
-  std::int64_t pad_;
-  double drop_;
-  Embedding<T> words_;
-  std::optional<Embedding<T>> positions_, types_;
-  std::optional<Linear<T>> project_;
-  LayerNorm<T> norm_;
+  void declare_embeddings(const From& from);
+  Variable<T> positions(const EncoderCall<T>& call, const Ids* positions) const;
+  Variable<T> sum_of_embeddings(const EncoderCall<T>& call, const Ids* positions) const;
+  Variable<T> embed(const EncoderCall<T>& call, const Ids* positions) const;
+  Variable<T> blocks(const EncoderCall<T>& call, ForwardContext<T> context,
+                     const Variable<T>& embedded) const;
+
+  Config config_;
+  bool packs_ = true;
+  std::vector<std::string> embedding_names_;
+  std::optional<Group> group_;
+  std::optional<Embedding<T>> words_, positions_, types_;
+  std::optional<Linear<T>> word_project_, project_;
+  std::optional<LayerNorm<T>> embedding_norm_;
+  BlockStack stack_;
+  std::vector<std::shared_ptr<const TransformerBlock<T>>> blocks_;
+  std::optional<Embedding<T>> position_bias_;  // declared after the layers, as in files
+  std::optional<EitherNorm<T>> last_norm_;
+  std::vector<RotaryPositions<T>> rotary_;  // and those of layers with a window, if they are others
 };
 
 }  // namespace xgrad::pretrained::detail

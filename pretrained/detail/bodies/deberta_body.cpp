@@ -65,7 +65,7 @@ void deberta_fields(Fields& fields, Config& config, DebertaOptions& options) {
   fields.size("embedding_size", config.embedding_size);
   fields.probability("cls_dropout", config.classifier_dropout);
   fields.flag("relative_attention", options.relative_attention);
-  fields.flag("position_biased_input", options.position_biased_input);
+  fields.flag("position_biased_input", config.position_biased_input);
   size_or_none(fields, "max_relative_positions", options.max_relative_positions);
   position_scores(fields, options);
   fields.flag("legacy", options.legacy);

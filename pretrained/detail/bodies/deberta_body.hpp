@@ -4,13 +4,13 @@
 
 #include "../../../models/relative_positions.hpp"
 #include "../../../ops/index/indexing.hpp"
-#include "bert_body.hpp"
+#include "../family.hpp"
 
 // Not installed: what DeBERTa (He et al. 2020, arXiv:2006.03654) and its second version share.
 namespace xgrad::pretrained::detail {
 
 struct DebertaOptions : FamilyOptions {
-  bool relative_attention = false, position_biased_input = true, legacy = true;
+  bool relative_attention = false, legacy = true;
   bool c2p = false, p2c = false;  // scores of contents with positions, and of positions with contents
   std::size_t max_relative_positions = 0;  // 0: max_position_embeddings
   double pooler_dropout = 0;
@@ -27,6 +27,13 @@ struct DebertaOptions : FamilyOptions {
     return position_buckets > 0 ? position_buckets : max_distance(config);
   }
 };
+
+constexpr BodyOptions deberta_body = [] {
+  BodyOptions body = bert_body;
+  body.word_project = "embed_proj";
+  body.hides_padding = true;
+  return body;
+}();
 
 void deberta_defaults(Config& config);
 /// The fields of both versions.
@@ -69,11 +76,11 @@ template <class T, template <class> class Projections>
 class DebertaBlock : public TransformerBlock<T> {
  public:
   DebertaBlock(const Config& config, const From& from)
-      : TransformerBlock<T>("TransformerBlock", block_options(config)),
+      : TransformerBlock<T>("TransformerBlock", block_options(config, 0)),
         config_(config),
         projections_(this->child("attention.self", Projections<T>(config, from.below("attention.self")))) {
     StoredLayers<T> source(from);
-    this->declare(bert_names, source, false);
+    this->declare(bert_block, source, false);
   }
 
  protected:
@@ -116,62 +123,48 @@ template <class T, template <class> class Projections>
 class DebertaBody : public Body<T> {
  public:
   DebertaBody(const Config& config, Weights& weights)
-      : Body<T>(config),
-        config_(config),
-        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, form()))) {
+      : Body<T>(config, weights, [&](const From& from, std::size_t) {
+          return std::make_shared<const DebertaBlock<T, Projections>>(config, from);
+        }) {
     const From from{weights, ""};
-    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
-      const std::string name = layer_name(i);
-      layers_.push_back(this->child(name, DebertaBlock<T, Projections>(config, from.below(name))));
-    }
     if (own().relative_attention) {
       table_ = this->embedding(from, "encoder.rel_embeddings", 2 * own().span(config), config.hidden_size);
-      names_.push_back("encoder.rel_embeddings");
+      this->add_embedding_name("encoder.rel_embeddings");
     }
     if (own().norm_rel_ebd) {
       norm_ = this->norm(from, "encoder.LayerNorm", config.hidden_size, config.layer_norm_eps);
-      names_.push_back("encoder.LayerNorm");
+      this->add_embedding_name("encoder.LayerNorm");
     }
     if (own().conv_kernel_size > 0) {
       convolution_ = this->child("encoder.conv", DebertaConvolution<T>(config, from.below("encoder.conv")));
-      names_.push_back("encoder.conv");
+      this->add_embedding_name("encoder.conv");
     }
   }
 
-  Variable<T> operator()(const EncoderCall<T>& call) const override {
+ protected:
+  void add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const override {
     Variable<T> table;
     if (table_) table = norm_ ? (*norm_)(table_->weight()) : table_->weight();
-    ForwardContext<T> context = call.context();
-    context.positions = std::make_shared<const DisentangledPositions<T>>(call, config_, table);
-    const Variable<T> embedded = embeddings_(call);
-    Variable<T> x = embedded;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      call.keep(x);
-      x = layers_[i](context, x);
-      if (i == 0 && convolution_) x = (*convolution_)(call, embedded, x);
-    }
-    return x;
+    context.positions = std::make_shared<const DisentangledPositions<T>>(call, this->config(), table);
   }
 
-  const Embedding<T>& words() const override { return embeddings_.words(); }
-  std::vector<std::string> embedding_names() const override { return names_; }
-  std::string layer_name(std::size_t i) const override { return "encoder.layer." + std::to_string(i); }
+  Variable<T> after_first(const EncoderCall<T>& call, const Variable<T>& embedded,
+                          const Variable<T>& x) const override {
+    return convolution_ ? (*convolution_)(call, embedded, x) : x;
+  }
 
  private:
-  const DebertaOptions& own() const { return options_of<DebertaOptions>(config_); }
-  EmbeddingsForm form() const {
-    return {.positions = own().position_biased_input ? Positions::counted : Positions::none,
-            .project = config_.embedding_size == config_.hidden_size ? nullptr : "embed_proj",
-            .hides_padding = true};
-  }
+  const DebertaOptions& own() const { return options_of<DebertaOptions>(this->config()); }
 
-  Config config_;
-  std::vector<std::string> names_{"embeddings"};
-  TokenEmbeddings<T> embeddings_;
-  std::vector<DebertaBlock<T, Projections>> layers_;
   std::optional<Embedding<T>> table_;  // declared after the layers, as in files
   std::optional<LayerNorm<T>> norm_;
   std::optional<DebertaConvolution<T>> convolution_;
 };
+
+/// For FamilyInfo.
+template <class T, template <class> class Projections>
+std::shared_ptr<const Body<T>> make_deberta_body(const Config& config, Weights& weights) {
+  return std::make_shared<const DebertaBody<T, Projections>>(config, weights);
+}
 
 }  // namespace xgrad::pretrained::detail

@@ -123,6 +123,27 @@ std::vector<std::string> label_names(const Json& json) {
 
 void ignore_unrelated(Fields& fields) { fields.ignore(unrelated_fields); }
 
+void read_layer_types(const Json& types, Config& config) {
+  config.slides.clear();
+  for (const Json& type : types.items()) {
+    const bool slides = type.text() == "sliding_attention";
+    if (!slides && type.text() != "full_attention") type.refuse("full_attention or sliding_attention");
+    if (slides && !config.sliding_window)
+      type.refuse("full_attention, as there is no sliding_window or use_sliding_window is false");
+    config.slides.push_back(slides);
+  }
+  if (config.slides.size() != config.num_hidden_layers)
+    types.refuse(std::to_string(config.num_hidden_layers) + " types, as num_hidden_layers says");
+}
+
+void write_layer_types(Fields& fields, const Config& config) {
+  std::string list;
+  for (std::size_t i = 0; i < config.num_hidden_layers; ++i)
+    list += std::string(list.empty() ? "" : ", ") +
+            (config.window(i) ? "\"sliding_attention\"" : "\"full_attention\"");
+  fields.put("layer_types", "[" + list + "]");
+}
+
 std::string architecture_in(const Json& json) {
   const auto classes = json.find("architectures");
   return classes && !classes->items().empty() ? classes->items().front().text() : "";

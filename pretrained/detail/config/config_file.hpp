@@ -14,6 +14,10 @@ namespace xgrad::pretrained::detail {
 /// Names fields that say nothing of what a model computes.
 void ignore_unrelated(Fields& fields);
 
+/// layer_types, which says which layers have the window; `types` is the field.
+void read_layer_types(const Json& types, Config& config);
+void write_layer_types(Fields& fields, const Config& config);
+
 /// The first of `architectures`, or empty.
 std::string architecture_in(const Json& json);
 

@@ -104,11 +104,6 @@ std::vector<double> numbers_in(const Json& list) {
 
 }  // namespace
 
-std::size_t head_dim(const Config& config) {
-  const std::size_t given = options_of<RotaryOptions>(config).head_dim;
-  return given > 0 ? given : config.hidden_size / std::max<std::size_t>(config.num_attention_heads, 1);
-}
-
 std::string described(const RotaryConfig& rotary) {
   xgrad::detail::JsonTree all =
       std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
@@ -137,14 +132,11 @@ void write_rotary(Fields& fields, const RotaryConfig& rotary) {
   fields.put("rope_parameters", all.dump());
 }
 
-void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options) {
+void head_dim_field(Fields& fields, Config& config) {
+  if (fields.json() != nullptr && fields.json()->is_null("head_dim")) config.head_dim = 0;
   if (const auto given = fields.found("head_dim"))
-    options.head_dim = static_cast<std::size_t>(given->integer(1, most_head_dim));
-  fields.put("head_dim", std::to_string(head_dim(config)));
-}
-
-std::string broken_rotary_rule(const Config& config) {
-  return broken_rotary_rule(options_of<RotaryOptions>(config).rotary, head_dim(config));
+    config.head_dim = static_cast<std::size_t>(given->integer(1, most_head_dim));
+  fields.put("head_dim", std::to_string(config.head_size()));
 }
 
 std::string broken_rotary_rule(RotaryConfig rotary, std::size_t head_dim) {

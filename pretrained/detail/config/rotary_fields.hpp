@@ -12,17 +12,6 @@ inline constexpr double most_rotary_number = 1e12;
 /// All that a config says of them but dim, as JSON.
 std::string described(const RotaryConfig& rotary);
 
-/// The options of families with one kind of rotary positions.
-struct RotaryOptions : FamilyOptions {
-  RotaryConfig rotary;       // without dim
-  std::size_t head_dim = 0;  // 0: hidden_size over the heads
-
-  std::string unnamed() const override { return described(rotary); }
-};
-
-/// The size of a head of a config with RotaryOptions.
-std::size_t head_dim(const Config& config);
-
 /// Reads theta and the scaling of an object with rope_type (or type, as before), rope_theta and what the type
 /// needs, into `config`. Throws FileError for a type or a field that is not known and for what the type
 /// lacks.
@@ -38,11 +27,9 @@ void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rota
 void write_rotary(Fields& fields, const RotaryConfig& rotary);
 
 /// The field head_dim.
-void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options);
+void head_dim_field(Fields& fields, Config& config);
 
 /// The rule that heads of this size or their rotary positions break, or empty.
 std::string broken_rotary_rule(RotaryConfig rotary, std::size_t head_dim);
-/// That of a config with RotaryOptions.
-std::string broken_rotary_rule(const Config& config);
 
 }  // namespace xgrad::pretrained::detail

@@ -93,7 +93,7 @@ std::optional<std::string> TextOptions::first_prompt(std::initializer_list<const
 }
 
 std::size_t TextOptions::most_tokens(const Config& encoder, const tokenizers::Tokenizer& tokenizer) const {
-  return std::min(encoder.max_length(), max_length.value_or(tokenizer.max_length().value_or(SIZE_MAX)));
+  return std::min(*encoder.max_length(), max_length.value_or(tokenizer.max_length().value_or(SIZE_MAX)));
 }
 
 }  // namespace xgrad::pretrained::detail

@@ -7,7 +7,7 @@
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/detail/json_tree.hpp"
 #include "../../../base/error.hpp"
-#include "../causal_family.hpp"
+#include "../family.hpp"
 #include "gguf_fields.hpp"
 #include "gguf_model.hpp"
 
@@ -36,10 +36,10 @@ class ConfigReader {
   }
 
  private:
-  static const CausalFamilyInfo& family_of(const GgufFile& file) {
+  static const FamilyInfo& family_of(const GgufFile& file) {
     const GgufValue& name = file.at("general.architecture");
     std::string known;
-    for (const CausalFamilyInfo* const one : all_causal_families()) {
+    for (const FamilyInfo* const one : all_families()) {
       if (one->gguf_names.empty()) continue;
       if (name.text() == one->model_type) return *one;
       known += (known.empty() ? "" : ", ") + std::string(one->model_type);
@@ -116,7 +116,7 @@ class ConfigReader {
 
   const GgufFile& file_;
   const std::string& path_;
-  const CausalFamilyInfo& family_;
+  const FamilyInfo& family_;
   GgufFields fields_;
 };
 

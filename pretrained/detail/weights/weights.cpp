@@ -6,7 +6,6 @@
 #include "../../../base/detail/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../../../base/random.hpp"
-#include "../causal_family.hpp"
 #include "../family.hpp"
 #include "../likely_family.hpp"
 
@@ -55,28 +54,22 @@ bool is_of_adapter(const std::string& name) {
 
 }  // namespace
 
-std::string prefix_of(Family family) { return info_of(family).prefix; }
-
-ModelInFiles in_files(const Config& config, bool bfloat16_weights, bool /*is_gguf*/) {
-  if (bfloat16_weights) throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
+ModelInFiles in_files(const Config& config, bool bfloat16_weights, bool is_gguf) {
+  if (bfloat16_weights && !config.is_causal)
+    throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
   const FamilyInfo& family = info_of(config.model_type);
-  return {
-      .names = family.names(),
-      .initializer_range = config.initializer_range,
-      .int8_weights = config.int8_weights,
-      .architecture = config.architecture,
-      .told = [&family](const std::vector<std::string>& tensors) { return told_by_names(tensors, family); }};
-}
-
-ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights, bool is_gguf) {
-  const CausalFamilyInfo& family = info_of(config.model_type);
-  NamesInFiles names = family.files;
-  if (is_gguf) names.stored_as = family.gguf_names;
-  return {.names = names,
-          .initializer_range = config.initializer_range,
-          .bfloat16_weights = bfloat16_weights,
-          .paired_head = is_gguf && family.gguf_has_pairs ? config.head_size() : 0,
-          .architecture = config.architecture};
+  ModelInFiles model{.names = family.files,
+                     .initializer_range = config.initializer_range,
+                     .int8_weights = config.int8_weights,
+                     .bfloat16_weights = bfloat16_weights,
+                     .paired_head = is_gguf && family.gguf_has_pairs ? config.head_size() : 0,
+                     .architecture = config.architecture};
+  if (is_gguf) model.names.stored_as = family.gguf_names;
+  if (!config.is_causal)
+    model.told = [&family](const std::vector<std::string>& tensors) {
+      return told_by_names(tensors, family);
+    };
+  return model;
 }
 
 Weights::Weights(const std::string& folder, ModelInFiles model, std::optional<Precision> precision)

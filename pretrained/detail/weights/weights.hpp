@@ -10,7 +10,7 @@
 
 #include "../../../models/layer_norm.hpp"
 #include "../../../models/linear.hpp"
-#include "../../causal_config.hpp"
+#include "../../config.hpp"
 #include "../../model.hpp"
 #include "stored_as.hpp"
 #include "weight_files.hpp"
@@ -42,10 +42,8 @@ struct ModelInFiles {
   std::function<std::string(const std::vector<std::string>&)> told = {};
 };
 
-/// Those of an encoder's folder. Throws ValueError for bfloat16_weights, which encoders have not.
+/// Those of a folder, or of a GGUF file. Throws ValueError for bfloat16_weights of an encoder.
 ModelInFiles in_files(const Config& config, bool bfloat16_weights = false, bool is_gguf = false);
-/// Those of a decoder's, or of a GGUF file.
-ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights = false, bool is_gguf = false);
 
 /// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
 /// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
@@ -118,8 +116,5 @@ class Weights {
   std::map<std::string, Entry> entries_;  // by name, without the family's prefix
   std::vector<std::string> fresh_;
 };
-
-/// "bert.", the prefix of an encoder's parameters in a model for a task.
-std::string prefix_of(Family family);
 
 }  // namespace xgrad::pretrained::detail

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "decoder.hpp"
+#include "encoder.hpp"
+
+namespace xgrad::pretrained {
+
+namespace detail {
+
+struct TransformForm;
+
+/// norm(act(dense(x))), of which both layers may be absent.
+template <class T>
+struct Transform {
+  std::optional<Linear<T>> dense;
+  std::optional<LayerNorm<T>> norm;
+  Activation act;
+
+  Variable<T> operator()(const Variable<T>& x) const;
+};
+
+/// The family's name, under which its body stands in a model for a task.
+std::string body_name(Family family);
+
+}  // namespace detail
+
+/// Base class of models with a head for a task: a base, an Encoder or a Decoder, and layers of the head.
+/// https://huggingface.co/docs/transformers/model_doc/bert
+template <class T, template <class> class Base>
+class TaskModel : public Model<T> {
+  static constexpr bool has_encoder = std::is_same_v<Base<T>, Encoder<T>>;
+
+ public:
+  static constexpr bool is_causal = Base<T>::is_causal;
+
+  const Base<T>& encoder() const& requires has_encoder { return base_; }
+  Base<T> encoder() && requires has_encoder { return base_; }
+  const Base<T>& decoder() const& requires(!has_encoder) { return base_; }
+  Base<T> decoder() && requires(!has_encoder) { return base_; }
+
+  /// All parameters that are not frozen; an encoder's before those of its head.
+  std::vector<NamedParameter<T>> trainable_parameters() const;
+
+ protected:
+  /// The base gets `more`, a Pooler of an Encoder.
+  template <class... More>
+  TaskModel(const Config& config, detail::Weights& weights, const std::string& task, More... more)
+      : Model<T>(config, task),
+        base_(this->child(detail::body_name(config.model_type), Base<T>(config, weights, more...))) {
+    this->eval();
+  }
+
+  const Base<T>& base() const { return base_; }
+  Variable<T> hidden(const Input& input) const { return base_(input).last_hidden_state; }
+  Variable<T> drop(const Variable<T>& x, double probability) const;
+  Linear<T> linear(detail::Weights& weights, const std::string& name, std::size_t in_features,
+                   std::size_t out_features, bool bias = true);
+  detail::Transform<T> transform(detail::Weights& weights, const detail::TransformForm& form);
+
+ private:
+  Base<T> base_;
+};
+
+}  // namespace xgrad::pretrained
