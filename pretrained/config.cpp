@@ -219,7 +219,8 @@ std::optional<std::size_t> window_of_layers(const Config& config) {
 /// change the model.
 std::map<std::string, std::string> members_of(Config config) {
   Fields named, all;
-  name_fields(named, config);
+  Config in_file = config;
+  name_fields(named, in_file);
   const auto put_size = [&](const char* name, std::size_t size) { all.put(name, std::to_string(size)); };
   const auto put_rotary = [&](const char* name, const std::optional<RotaryConfig>& rotary) {
     all.put(name, rotary ? detail::described(*rotary) : "null");
@@ -255,7 +256,7 @@ std::map<std::string, std::string> members_of(Config config) {
   all.put("slides", layers_with_window(config));
   if (!config.pad_token_id) config.padding_row = false;
   all.flag("padding_row", config.padding_row);
-  double embedding_dropout = config.embedding_dropout.value_or(config.hidden_dropout_prob);
+  double embedding_dropout = in_file.embedding_dropout.value_or(0);
   all.probability("embedding_dropout", embedding_dropout);
   all.probability("attention_probs_dropout_prob", config.attention_probs_dropout_prob);
   all.probability("hidden_dropout_prob", config.hidden_dropout_prob);

@@ -9,10 +9,31 @@ namespace xgrad::pretrained {
 
 using detail::From, detail::Part;
 
-std::string detail::body_name(Family family) {
-  std::string name = info_of(family).files.prefix;
+namespace {
+
+/// The prefix of a family without its dot, the name of the base.
+std::string base_name(Family family) {
+  std::string name = detail::info_of(family).files.prefix;
   name.pop_back();
   return name;
+}
+
+template <class Base>
+Base base_of(const Config& config, detail::Weights& weights, Pooler pooler) {
+  if constexpr (Base::is_causal)
+    return Base(config, weights);
+  else
+    return Base(config, weights, pooler);
+}
+
+}  // namespace
+
+template <class T, template <class> class Base>
+TaskModel<T, Base>::TaskModel(const Config& config, detail::Weights& weights, const std::string& task,
+                              Pooler pooler)
+    : Model<T>(config, task),
+      base_(this->child(base_name(config.model_type), base_of<Base<T>>(config, weights, pooler))) {
+  this->eval();
 }
 
 template <class T, template <class> class Base>

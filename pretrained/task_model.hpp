@@ -25,9 +25,6 @@ struct Transform {
   Variable<T> operator()(const Variable<T>& x) const;
 };
 
-/// The family's name, under which its body stands in a model for a task.
-std::string body_name(Family family);
-
 }  // namespace detail
 
 /// Base class of models with a head for a task: a base, an Encoder or a Decoder, and layers of the head.
@@ -48,15 +45,10 @@ class TaskModel : public Model<T> {
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
  protected:
-  /// The base gets `more`, a Pooler of an Encoder.
-  template <class... More>
-  TaskModel(const Config& config, detail::Weights& weights, const std::string& task, More... more)
-      : Model<T>(config, task),
-        base_(this->child(detail::body_name(config.model_type), Base<T>(config, weights, more...))) {
-    this->eval();
-  }
+  /// `task` is the suffix of the class name: "ForMaskedLM"; the pooler is that of an Encoder.
+  TaskModel(const Config& config, detail::Weights& weights, const std::string& task,
+            Pooler pooler = Pooler::none);
 
-  const Base<T>& base() const { return base_; }
   Variable<T> hidden(const Input& input) const { return base_(input).last_hidden_state; }
   Variable<T> drop(const Variable<T>& x, double probability) const;
   Linear<T> linear(detail::Weights& weights, const std::string& name, std::size_t in_features,

@@ -765,7 +765,7 @@ TEST(DecoderTest, WithoutTheCausalMaskADecoderIsAnEncoder) {
     return Array<float>(xt::view(model({ids}).last_hidden_state.value(), 0, 0));
   };
   EXPECT_EQ(encoder.state_dict(), decoder.state_dict());
-  EXPECT_EQ(first(encoder, Ids{{4}}), first(decoder, Ids{{4}}));
+  EXPECT_EQ(first(encoder, Ids(Shape{1, 1}, 4)), first(decoder, Ids(Shape{1, 1}, 4)));
   EXPECT_EQ(first(decoder, Ids{{4, 7}}), first(decoder, Ids{{4, 9}}));
   EXPECT_NE(first(encoder, Ids{{4, 7}}), first(encoder, Ids{{4, 9}}));
   const xgrad_tests::TemporaryFolder folder;
