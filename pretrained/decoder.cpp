@@ -48,7 +48,7 @@ DecoderOutput<T> Decoder<T>::operator()(const Input& input, OutputOptions option
   std::optional<MatmulPrecisionGuard> guard;
   if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
   DecoderOutput<T> output;
-  detail::EncoderCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
+  detail::ForwardCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
   if (options.attentions) call.attentions = &output.attentions;
   call.checkpoints = settings_->checkpoint_layers && !options.attentions;

@@ -57,7 +57,7 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
       !options.padding)
     packing.emplace(*input.attention_mask);
   EncoderOutput<T> output;
-  detail::EncoderCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
+  detail::ForwardCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
   if (packing) call.packing = &*packing;
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
   if (options.attentions) call.attentions = &output.attentions;

@@ -130,7 +130,7 @@ TEST(GgufModelTest, ConfigIsThatOfTheMetadata) {
   EXPECT_EQ(config.vocab_size, 6u);
   EXPECT_EQ(config.head_size(), 4u);
   EXPECT_EQ(config.key_value_heads(), 1u);
-  EXPECT_EQ(config.norm_eps, static_cast<double>(1e-5F));
+  EXPECT_EQ(config.layer_norm_eps, static_cast<double>(1e-5F));
   EXPECT_EQ(config.eos_token_ids, (Tokens{2, 5}));
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_FALSE(config.query_bias);

@@ -1070,6 +1070,18 @@ TEST(PretrainedTest, TheMeanOfATextIsThatOfItsTokens) {
   }
 }
 
+TEST(ModelFolderTest, EncodersAreSavedInTheTypeThatIsAskedFor) {
+  const auto encoder = Encoder<float>::from_folder(model_folder("bert_sentence"));
+  const xgrad_tests::TemporaryFolder folder;
+  save_folder(encoder, folder.path("half"), {.dtype = xgrad::DType::BF16});
+  EXPECT_EQ(Config::from_folder(folder.path("half")).dtype, "bfloat16");
+  const auto half = Encoder<float>::from_folder(folder.path("half"));
+  for (const auto& [name, values] : encoder.state_dict()) {
+    const Array<float> rounded = half.state_dict().at(name);
+    EXPECT_TRUE(xt::allclose(rounded, values, 0x1p-8, 0)) << name;
+  }
+}
+
 TEST(ModelFolderTest, ConfigsNameTheTypeOfTheWeights) {
   const xgrad_tests::TemporaryFolder folder;
   save_folder(Encoder<float>(small_config()), folder.path("float"));

@@ -307,7 +307,7 @@ void Body<T>::declare_embeddings(const From& from) {
 }
 
 template <class T>
-Variable<T> Body<T>::positions(const EncoderCall<T>& call, const Ids* numbers) const {
+Variable<T> Body<T>::positions(const ForwardCall<T>& call, const Ids* numbers) const {
   const Ids& ids = call.input.input_ids;
   if (numbers != nullptr) return (*positions_)(*numbers);
   if (info_of(config_.model_type).body.positions_after_padding)
@@ -319,7 +319,7 @@ Variable<T> Body<T>::positions(const EncoderCall<T>& call, const Ids* numbers) c
 }
 
 template <class T>
-Variable<T> Body<T>::sum_of_embeddings(const EncoderCall<T>& call, const Ids* numbers) const {
+Variable<T> Body<T>::sum_of_embeddings(const ForwardCall<T>& call, const Ids* numbers) const {
   Variable<T> sum = (*words_)(packed(call.input.input_ids, call.packing));
   if (types_) {
     sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
@@ -329,7 +329,7 @@ Variable<T> Body<T>::sum_of_embeddings(const EncoderCall<T>& call, const Ids* nu
 }
 
 template <class T>
-Variable<T> Body<T>::embed(const EncoderCall<T>& call, const Ids* numbers) const {
+Variable<T> Body<T>::embed(const ForwardCall<T>& call, const Ids* numbers) const {
   const auto embedded = [&] {
     Variable<T> x = sum_of_embeddings(call, numbers);
     if (word_project_) x = (*word_project_)(x);
@@ -346,7 +346,7 @@ Variable<T> Body<T>::embed(const EncoderCall<T>& call, const Ids* numbers) const
 }
 
 template <class T>
-void Body<T>::add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const {
+void Body<T>::add_positions(const ForwardCall<T>& call, ForwardContext<T>& context) const {
   const std::size_t length = call.input.input_ids.shape(1);
   if (!rotary_.empty() && config_.is_causal) {
     const TokenPositions positions = positions_of(call.input);
@@ -367,12 +367,12 @@ void Body<T>::add_positions(const EncoderCall<T>& call, ForwardContext<T>& conte
 }
 
 template <class T>
-Variable<T> Body<T>::after_first(const EncoderCall<T>&, const Variable<T>&, const Variable<T>& x) const {
+Variable<T> Body<T>::after_first(const ForwardCall<T>&, const Variable<T>&, const Variable<T>& x) const {
   return x;
 }
 
 template <class T>
-Variable<T> Body<T>::blocks(const EncoderCall<T>& call, ForwardContext<T> context,
+Variable<T> Body<T>::blocks(const ForwardCall<T>& call, ForwardContext<T> context,
                             const Variable<T>& embedded) const {
   Variable<T> x = embedded;
   for (const std::size_t index : stack_.order) {
@@ -393,7 +393,7 @@ Variable<T> Body<T>::blocks(const EncoderCall<T>& call, ForwardContext<T> contex
 }
 
 template <class T>
-Variable<T> Body<T>::operator()(const EncoderCall<T>& call) const {
+Variable<T> Body<T>::operator()(const ForwardCall<T>& call) const {
   ForwardContext<T> context = call.context();
   add_positions(call, context);
   return blocks(call, std::move(context), embed(call, nullptr));
@@ -417,7 +417,7 @@ Variable<T> Body<T>::operator()(const Ids& ids, const CachedRows<T>& cached) con
   for (std::size_t table = 0; table < rotary_.size(); ++table)
     context.rotary.push_back({cat(cos[table]), cat(sin[table])});
   const Input input{ids};
-  const EncoderCall<T> call{.input = input, .mask = {}};
+  const ForwardCall<T> call{.input = input, .mask = {}};
   return blocks(call, std::move(context), embed(call, &numbers));
 }
 
@@ -427,6 +427,12 @@ std::vector<std::string> Body<T>::block_names(std::size_t i) const {
   std::vector<std::string> names;
   for (std::size_t j = 0; j < count; ++j) names.push_back(stack_.names[stack_.order[i * count + j]]);
   return names;
+}
+
+template <class T>
+bool Body<T>::packs() const {
+  return packs_ && rotary_.empty() && !config_.is_biased_by_distance() && !config_.query_key_norm &&
+         !config_.sliding_window && config_.key_value_heads() == config_.num_attention_heads;
 }
 
 template <class T>

@@ -48,7 +48,7 @@ Ids positions_after_padding(const Ids& ids, std::int64_t pad);
 
 /// One forward pass.
 template <class T>
-struct EncoderCall {
+struct ForwardCall {
   const Input& input;
   AttentionMask<T> mask;                              ///< (batch, 1, 1, length), or none
   const Packing* packing = nullptr;                   ///< null unless the body packs
@@ -125,7 +125,7 @@ class Body : public Assembled<T> {
   Body& operator=(const Body&) = delete;
 
   /// The last hidden states; keeps those of the embeddings and of each layer but the last.
-  Variable<T> operator()(const EncoderCall<T>& call) const;
+  Variable<T> operator()(const ForwardCall<T>& call) const;
 
   /// The last hidden states (1, rows, size) of new tokens (1, rows).
   Variable<T> operator()(const Ids& ids, const CachedRows<T>& cached) const;
@@ -138,7 +138,7 @@ class Body : public Assembled<T> {
   std::vector<std::string> block_names(std::size_t i) const;
 
   /// Whether it computes packed batches.
-  bool packs() const { return packs_ && rotary_.empty() && !config_.is_biased_by_distance(); }
+  bool packs() const;
 
   /// Whether keys of a sequence may not hold once it is longer, and whether they hold from one length to
   /// another.
@@ -152,9 +152,9 @@ class Body : public Assembled<T> {
   Body(const Config& config, Weights& weights, const MakeBlock& make_block);
 
   /// What the blocks need to know of positions.
-  virtual void add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const;
+  virtual void add_positions(const ForwardCall<T>& call, ForwardContext<T>& context) const;
   /// What the second block gets, x of the first or otherwise.
-  virtual Variable<T> after_first(const EncoderCall<T>&, const Variable<T>& embedded,
+  virtual Variable<T> after_first(const ForwardCall<T>&, const Variable<T>& embedded,
                                   const Variable<T>& x) const;
 
   const Config& config() const { return config_; }
@@ -169,10 +169,10 @@ class Body : public Assembled<T> {
   };
 
   void declare_embeddings(const From& from);
-  Variable<T> positions(const EncoderCall<T>& call, const Ids* positions) const;
-  Variable<T> sum_of_embeddings(const EncoderCall<T>& call, const Ids* positions) const;
-  Variable<T> embed(const EncoderCall<T>& call, const Ids* positions) const;
-  Variable<T> blocks(const EncoderCall<T>& call, ForwardContext<T> context,
+  Variable<T> positions(const ForwardCall<T>& call, const Ids* positions) const;
+  Variable<T> sum_of_embeddings(const ForwardCall<T>& call, const Ids* positions) const;
+  Variable<T> embed(const ForwardCall<T>& call, const Ids* positions) const;
+  Variable<T> blocks(const ForwardCall<T>& call, ForwardContext<T> context,
                      const Variable<T>& embedded) const;
 
   Config config_;

@@ -113,7 +113,7 @@ SequenceForm deberta_sequences(const Config& config) {
 TokenForm deberta_tokens(const Config& config) { return {.drop = config.hidden_dropout_prob}; }
 
 template <class T>
-DisentangledPositions<T>::DisentangledPositions(const EncoderCall<T>& call, const Config& config,
+DisentangledPositions<T>::DisentangledPositions(const ForwardCall<T>& call, const Config& config,
                                                 Variable<T> all)
     : table(std::move(all)) {
   const std::size_t length = call.input.input_ids.shape(1);
@@ -165,7 +165,7 @@ DebertaConvolution<T>::DebertaConvolution(const Config& config, const From& from
 }
 
 template <class T>
-Variable<T> DebertaConvolution<T>::operator()(const EncoderCall<T>& call, const Variable<T>& x,
+Variable<T> DebertaConvolution<T>::operator()(const ForwardCall<T>& call, const Variable<T>& x,
                                               const Variable<T>& y) const {
   const auto scope = this->scope();
   const DebertaOptions& own = options_of<DebertaOptions>(config_);

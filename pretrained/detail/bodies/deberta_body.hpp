@@ -53,7 +53,7 @@ struct DisentangledPositions : AttentionPositions {
   Ids rows = {};                     ///< (length, length), among those
   std::optional<Mask> padding = {};  ///< (batch, 1, length, 1), true for padding; absent without any
 
-  DisentangledPositions(const EncoderCall<T>& call, const Config& config, Variable<T> table);
+  DisentangledPositions(const ForwardCall<T>& call, const Config& config, Variable<T> table);
 };
 
 /// What a layer projects its input and the rows of the table to; positions may be undefined.
@@ -111,7 +111,7 @@ class DebertaConvolution : public Assembled<T> {
  public:
   DebertaConvolution(const Config& config, const From& from);
 
-  Variable<T> operator()(const EncoderCall<T>& call, const Variable<T>& x, const Variable<T>& y) const;
+  Variable<T> operator()(const ForwardCall<T>& call, const Variable<T>& x, const Variable<T>& y) const;
 
  private:
   Config config_;
@@ -142,13 +142,13 @@ class DebertaBody : public Body<T> {
   }
 
  protected:
-  void add_positions(const EncoderCall<T>& call, ForwardContext<T>& context) const override {
+  void add_positions(const ForwardCall<T>& call, ForwardContext<T>& context) const override {
     Variable<T> table;
     if (table_) table = norm_ ? (*norm_)(table_->weight()) : table_->weight();
     context.positions = std::make_shared<const DisentangledPositions<T>>(call, this->config(), table);
   }
 
-  Variable<T> after_first(const EncoderCall<T>& call, const Variable<T>& embedded,
+  Variable<T> after_first(const ForwardCall<T>& call, const Variable<T>& embedded,
                           const Variable<T>& x) const override {
     return convolution_ ? (*convolution_)(call, embedded, x) : x;
   }
