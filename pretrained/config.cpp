@@ -57,6 +57,8 @@ std::string nameless_part(const Config& config) {
     return "gated_mlp must be false" + in + "no name for gates, got true";
   if (config.query_key_norm && !names_part(block, BlockPart::query_norm))
     return "query_key_norm must be false" + in + "no name for these norms, got true";
+  if (family.body.group_blocks == nullptr && (config.num_hidden_groups > 0 || config.inner_group_num != 1))
+    return "num_hidden_groups must be 0 and inner_group_num 1" + in + "no name for groups of layers";
   if (!config.rotary && family.body.positions == nullptr && !config.is_biased_by_distance())
     return "rotary must be there" + in + "no name for learned positions, got none";
   return "";
@@ -229,6 +231,8 @@ std::map<std::string, std::string> members_of(Config config) {
   put_size("vocab_size", config.vocab_size);
   put_size("hidden_size", config.hidden_size);
   put_size("num_hidden_layers", config.num_hidden_layers);
+  put_size("num_hidden_groups", config.num_hidden_groups);
+  put_size("inner_group_num", config.inner_group_num);
   put_size("num_attention_heads", config.num_attention_heads);
   put_size("num_key_value_heads", config.key_value_heads());
   put_size("head_dim", config.head_size());

@@ -75,6 +75,8 @@ struct Config {
   std::size_t hidden_size = 768;
   std::size_t embedding_size = 768;  ///< hidden_size except in ALBERT, DeBERTa and ELECTRA
   std::size_t num_hidden_layers = 12;
+  std::size_t num_hidden_groups = 0;  ///< of layers that share their blocks; 0: each layer has its own
+  std::size_t inner_group_num = 1;    ///< blocks of a group, which a layer calls in turn
   std::size_t num_attention_heads = 12;
   std::size_t num_key_value_heads = 0;  ///< divides num_attention_heads; 0: as many
   std::size_t head_dim = 0;             ///< 0: hidden_size / num_attention_heads

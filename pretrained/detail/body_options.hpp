@@ -10,12 +10,6 @@
 // Not installed: how the body of a family is put together, beside what its config says.
 namespace xgrad::pretrained::detail {
 
-/// The names of blocks, and the indices of those that the layers call in turn, as many for each layer.
-struct BlockStack {
-  std::vector<std::string> names;
-  std::vector<std::size_t> order;
-};
-
 /// The names of a body's parts, in the order of their declaration; null for those that the family does not
 /// have.
 struct BodyOptions {
@@ -26,7 +20,8 @@ struct BodyOptions {
   const char* word_project = nullptr;  ///< embeddings to the width of the layers, before the norm
   const char* embedding_norm = nullptr;
   const char* project = nullptr;  ///< embeddings to the width of the layers, after the norm
-  const char* layers;             ///< "encoder.layer.", before a layer's number
+  const char* layers;             ///< "encoder.layer.", before the number of a layer, or of a group of blocks
+  const char* group_blocks = nullptr;  ///< before the number of a block in its group
   BlockNames block;
   BlockNames gated_block = {};          ///< with a gate, if the names are others
   const char* position_bias = nullptr;  ///< biases by distance that all layers share, if no block has them
@@ -41,8 +36,6 @@ struct BodyOptions {
 
   /// What layer i has otherwise; may be null.
   void (*block_options)(const Config& config, std::size_t i, TransformerBlockOptions& options) = nullptr;
-  /// The blocks, if it is not one for each layer.
-  BlockStack (*stack)(const Config&) = nullptr;
 };
 
 // Names that several families have

@@ -14,32 +14,14 @@ constexpr NamedPart albert_block[]{{BlockPart::query, "attention.query"},
                                    {BlockPart::down, "ffn_output"},
                                    {BlockPart::feed_forward_norm, "full_layer_layer_norm"}};
 
-struct AlbertOptions : FamilyOptions {
-  std::size_t groups = 1, blocks = 1;  // of a group
-};
-
-/// The blocks of a group follow each other, and each group is repeated.
-BlockStack albert_stack(const Config& config) {
-  const AlbertOptions& own = options_of<AlbertOptions>(config);
-  BlockStack stack;
-  for (std::size_t group = 0; group < own.groups; ++group)
-    for (std::size_t i = 0; i < own.blocks; ++i)
-      stack.names.push_back("encoder.albert_layer_groups." + std::to_string(group) + ".albert_layers." +
-                            std::to_string(i));
-  for (std::size_t layer = 0; layer < config.num_hidden_layers; ++layer)
-    for (std::size_t i = 0; i < own.blocks; ++i)
-      stack.order.push_back(layer * own.groups / config.num_hidden_layers * own.blocks + i);
-  return stack;
-}
-
 constexpr BodyOptions albert_body = [] {
-  BodyOptions body = bert_body_of("", albert_block);
+  BodyOptions body = bert_body_of("encoder.albert_layer_groups.", albert_block);
   body.project = "encoder.embedding_hidden_mapping_in";
   body.projects_always = true;
   body.block_options = [](const Config&, std::size_t, TransformerBlockOptions& block) {
     block.output_dropout = 0;
   };
-  body.stack = albert_stack;
+  body.group_blocks = ".albert_layers.";
   return body;
 }();
 
@@ -61,15 +43,14 @@ const FamilyInfo albert{
           config.intermediate_size = 16384;
           config.hidden_act = Activation::gelu_tanh;
           config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
-          config.own = std::make_shared<AlbertOptions>();
+          config.num_hidden_groups = 1;
         },
     .fields =
         [](Fields& fields, Config& config) {
           bert_fields(fields, config);
-          AlbertOptions& options = changed_options<AlbertOptions>(config);
           fields.size("embedding_size", config.embedding_size);
-          fields.size("num_hidden_groups", options.groups);
-          fields.size("inner_group_num", options.blocks);
+          fields.size("num_hidden_groups", config.num_hidden_groups);
+          fields.size("inner_group_num", config.inner_group_num);
           fields.probability("classifier_dropout_prob", config.classifier_dropout);
           absolute_positions(fields);
           fields.ignore({"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});

@@ -54,16 +54,20 @@ std::optional<double> scale_of(const Config& config, std::size_t i) {
 
 NormKind norm_kind(const Config& config) { return config.rms_norm ? NormKind::rms : NormKind::layer; }
 
-/// The blocks that a family names, or one for each layer.
-BlockStack stack_of(const Config& config) {
+/// How many groups of blocks a config has.
+std::size_t groups_of(const Config& config) {
+  return config.num_hidden_groups > 0 ? config.num_hidden_groups : config.num_hidden_layers;
+}
+
+/// The group whose blocks a layer calls.
+std::size_t group_of(const Config& config, std::size_t layer) {
+  return layer * groups_of(config) / config.num_hidden_layers;
+}
+
+std::string block_name(const Config& config, std::size_t group, std::size_t i) {
   const BodyOptions& options = info_of(config.model_type).body;
-  if (options.stack != nullptr) return options.stack(config);
-  BlockStack stack;
-  for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
-    stack.names.push_back(options.layers + std::to_string(i));
-    stack.order.push_back(i);
-  }
-  return stack;
+  const std::string name = options.layers + std::to_string(group);
+  return options.group_blocks == nullptr ? name : name + options.group_blocks + std::to_string(i);
 }
 
 }  // namespace
@@ -241,15 +245,16 @@ template <class T>
 Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_block)
     : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")),
       config_(config),
-      packs_(false),
-      stack_(stack_of(config)) {
+      packs_(false) {
   const BodyOptions& options = info_of(config.model_type).body;
   const From from{weights, ""};
   declare_embeddings(from);
-  for (std::size_t i = 0; i < stack_.names.size(); ++i) {
-    const std::string& name = stack_.names[i];
-    blocks_.push_back(make_block(from.below(name), i));
-    this->child(name, Module<T>(*blocks_.back()));
+  for (std::size_t group = 0; group < groups_of(config); ++group) {
+    for (std::size_t i = 0; i < config.inner_group_num; ++i) {
+      const std::string name = block_name(config, group, i);
+      blocks_.push_back(make_block(from.below(name), group));
+      this->child(name, Module<T>(*blocks_.back()));
+    }
   }
   if (config.is_biased_by_distance() && options.position_bias != nullptr)
     position_bias_ = this->embedding(from, options.position_bias, config.relative_attention_num_buckets,
@@ -375,8 +380,9 @@ template <class T>
 Variable<T> Body<T>::blocks(const ForwardCall<T>& call, ForwardContext<T> context,
                             const Variable<T>& embedded) const {
   Variable<T> x = embedded;
-  for (const std::size_t index : stack_.order) {
-    const std::shared_ptr<const TransformerBlock<T>>& block = blocks_[index];
+  for (std::size_t i = 0; i < config_.num_hidden_layers * config_.inner_group_num; ++i) {
+    const std::size_t group = group_of(config_, i / config_.inner_group_num);
+    const auto& block = blocks_[group * config_.inner_group_num + i % config_.inner_group_num];
     call.keep(x);
     if (call.checkpoints) {
       ForwardContext<T> kept = context;
@@ -385,7 +391,7 @@ Variable<T> Body<T>::blocks(const ForwardCall<T>& call, ForwardContext<T> contex
     } else {
       x = (*block)(context, x);
     }
-    if (context.slot == 0) x = after_first(call, embedded, x);
+    if (i == 0) x = after_first(call, embedded, x);
     ++context.slot;
   }
   if (last_norm_) x = (*last_norm_)(x);
@@ -422,10 +428,10 @@ Variable<T> Body<T>::operator()(const Ids& ids, const CachedRows<T>& cached) con
 }
 
 template <class T>
-std::vector<std::string> Body<T>::block_names(std::size_t i) const {
-  const std::size_t count = stack_.order.size() / config_.num_hidden_layers;  // of a layer
+std::vector<std::string> Body<T>::block_names(std::size_t layer) const {
   std::vector<std::string> names;
-  for (std::size_t j = 0; j < count; ++j) names.push_back(stack_.names[stack_.order[i * count + j]]);
+  for (std::size_t i = 0; i < config_.inner_group_num; ++i)
+    names.push_back(block_name(config_, group_of(config_, layer), i));
   return names;
 }
 

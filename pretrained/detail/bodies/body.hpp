@@ -133,9 +133,9 @@ class Body : public Assembled<T> {
   /// The embeddings of words, whose weight is that of token prediction, too.
   const Embedding<T>& words() const { return *words_; }
 
-  /// The names of what comes before the layers, and of the blocks of layer i, for freezing.
+  /// The names of what comes before the layers, and of the blocks of a layer, for freezing.
   const std::vector<std::string>& embedding_names() const { return embedding_names_; }
-  std::vector<std::string> block_names(std::size_t i) const;
+  std::vector<std::string> block_names(std::size_t layer) const;
 
   /// Whether it computes packed batches.
   bool packs() const;
@@ -182,7 +182,6 @@ class Body : public Assembled<T> {
   std::optional<Embedding<T>> words_, positions_, types_;
   std::optional<Linear<T>> word_project_, project_;
   std::optional<LayerNorm<T>> embedding_norm_;
-  BlockStack stack_;
   std::vector<std::shared_ptr<const TransformerBlock<T>>> blocks_;
   std::optional<Embedding<T>> position_bias_;  // declared after the layers, as in files
   std::optional<EitherNorm<T>> last_norm_;

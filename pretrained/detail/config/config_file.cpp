@@ -137,6 +137,7 @@ void read_layer_types(const Json& types, Config& config) {
 }
 
 void write_layer_types(Fields& fields, const Config& config) {
+  if (fields.json() != nullptr) return;
   std::string list;
   for (std::size_t i = 0; i < config.num_hidden_layers; ++i)
     list += std::string(list.empty() ? "" : ", ") +
