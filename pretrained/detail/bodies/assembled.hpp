@@ -107,13 +107,9 @@ class Assembled : public Module<T> {
     return this->child(name, take_norm<T>(from, name, size, eps, has_bias));
   }
 
-  RMSNorm<T> rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
-    return this->child(name, take_rms_norm<T>(from, name, size, eps));
-  }
-
   EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind,
                      bool has_bias) {
-    if (kind == NormKind::rms) return rms_norm(from, name, size, eps);
+    if (kind == NormKind::rms) return this->child(name, take_rms_norm<T>(from, name, size, eps));
     return norm(from, name, size, eps, has_bias);
   }
 

@@ -20,6 +20,32 @@ namespace {
 
 constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
 
+/// The ids of tokens, without those of padding; all without a packing.
+Ids packed(const Ids& ids, const Packing* packing) {
+  if (packing == nullptr) return ids;
+  Ids left = Ids::from_shape(packing->rows.shape());
+  std::ranges::transform(packing->rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
+  return left;
+}
+
+/// (batch, length), 0 to length - 1 in each row.
+Ids counted_positions(const Ids& ids) {
+  Ids numbers = Ids::from_shape(ids.shape());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    numbers.data()[i] = static_cast<std::int64_t>(i % ids.shape(1));
+  return numbers;
+}
+
+/// (batch, length): pad for the token pad, else pad plus how many other tokens there are up to here.
+Ids positions_after_padding(const Ids& ids, std::int64_t pad) {
+  Ids numbers = Ids::from_shape(ids.shape());
+  for (std::size_t row = 0; row < ids.shape(0); ++row) {
+    std::int64_t last = pad;
+    for (std::size_t i = 0; i < ids.shape(1); ++i) numbers(row, i) = ids(row, i) == pad ? pad : ++last;
+  }
+  return numbers;
+}
+
 /// Positions (batch, length) of tokens, and how many the longest sequence has.
 struct TokenPositions {
   Ids numbers;
@@ -118,29 +144,6 @@ Packing::Packing(const Ids& tokens) : batch(tokens.shape(0)), length(tokens.shap
     ++lengths[i / length];
   }
   rows = ids_of(kept);
-}
-
-Ids packed(const Ids& ids, const Packing* packing) {
-  if (packing == nullptr) return ids;
-  Ids left = Ids::from_shape(packing->rows.shape());
-  std::ranges::transform(packing->rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
-  return left;
-}
-
-Ids counted_positions(const Ids& ids) {
-  Ids numbers = Ids::from_shape(ids.shape());
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    numbers.data()[i] = static_cast<std::int64_t>(i % ids.shape(1));
-  return numbers;
-}
-
-Ids positions_after_padding(const Ids& ids, std::int64_t pad) {
-  Ids numbers = Ids::from_shape(ids.shape());
-  for (std::size_t row = 0; row < ids.shape(0); ++row) {
-    std::int64_t last = pad;
-    for (std::size_t i = 0; i < ids.shape(1); ++i) numbers(row, i) = ids(row, i) == pad ? pad : ++last;
-  }
-  return numbers;
 }
 
 template <class T>

@@ -38,14 +38,6 @@ struct Packing {
   explicit Packing(const Ids& tokens);
 };
 
-/// The ids of tokens, without those of padding; all without a packing.
-Ids packed(const Ids& ids, const Packing* packing);
-
-/// (batch, length), 0 to length - 1 in each row.
-Ids counted_positions(const Ids& ids);
-/// (batch, length): pad for the token pad, else pad plus how many other tokens there are up to here.
-Ids positions_after_padding(const Ids& ids, std::int64_t pad);
-
 /// One forward pass.
 template <class T>
 struct ForwardCall {
