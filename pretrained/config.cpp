@@ -58,7 +58,8 @@ std::string nameless_part(const Config& config) {
   if (config.query_key_norm && !names_part(block, BlockPart::query_norm))
     return "query_key_norm must be false" + in + "no name for these norms, got true";
   if (family.body.group_blocks == nullptr && (config.num_hidden_groups > 0 || config.inner_group_num != 1))
-    return "num_hidden_groups must be 0 and inner_group_num 1" + in + "no name for groups of layers";
+    return "num_hidden_groups must be 0 and inner_group_num 1" + in + "no name for groups of layers, got " +
+           std::to_string(config.num_hidden_groups) + " and " + std::to_string(config.inner_group_num);
   if (!config.rotary && family.body.positions == nullptr && !config.is_biased_by_distance())
     return "rotary must be there" + in + "no name for learned positions, got none";
   return "";

@@ -296,6 +296,10 @@ TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
             "Config: gated_mlp must be false in gpt2, which has no name for gates, got true");
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.query_key_norm = true; }),
             "Config: query_key_norm must be false in gpt2, which has no name for these norms, got true");
+  EXPECT_EQ(
+      refusal(Family::llama, [](Config& c) { c.num_hidden_groups = 1; }),
+      "Config: num_hidden_groups must be 0 and inner_group_num 1 in llama, which has no name for groups "
+      "of layers, got 1 and 1");
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.bos_token_id = 20; }),
             "Config: bos_token_id must be below vocab_size, got 20 and 20");
   EXPECT_EQ(refusal(Family::qwen2,

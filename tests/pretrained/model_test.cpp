@@ -1070,6 +1070,17 @@ TEST(PretrainedTest, TheMeanOfATextIsThatOfItsTokens) {
   }
 }
 
+TEST(ModelFolderTest, LayersThatAreMissingAreFoundBeforeTheyAreNamed) {
+  for (const auto& [name, field] : {std::pair{"bert_sentence", "num_hidden_layers"},
+                                    {"albert_groups", "num_hidden_groups"},
+                                    {"albert_groups", "inner_group_num"}}) {
+    const FolderCopy copy(name);
+    copy.configure([field = field](nlohmann::json& config) { config[field] = 1 << 24; });
+    EXPECT_NE(message_of<FileError>([&] { Encoder<float>::from_folder(copy.path()); }).find("is missing"),
+              std::string::npos);
+  }
+}
+
 TEST(ModelFolderTest, EncodersAreSavedInTheTypeThatIsAskedFor) {
   const auto encoder = Encoder<float>::from_folder(model_folder("bert_sentence"));
   const xgrad_tests::TemporaryFolder folder;
