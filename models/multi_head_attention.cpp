@@ -1,7 +1,7 @@
 #include "multi_head_attention.hpp"
 
 #include "../base/random.hpp"
-#include "../ops/attention/self_attention.hpp"
+#include "detail/projection.hpp"
 #include "detail/sizes.hpp"
 #include "detail/xavier.hpp"
 
@@ -38,11 +38,6 @@ detail::AttentionProjections<T> pytorch_projections(std::size_t size, bool bias)
   const auto drawn = [&] { return Linear<T>(uniform<T>({size, size}, -bound, bound), zeros()); };
   Linear<T> q = drawn(), k = drawn(), v = drawn();
   return {std::move(q), std::move(k), std::move(v), Linear<T>(out.weight().value(), zeros())};
-}
-
-template <class T>
-Projection<T> projection(const Linear<T>& linear) {
-  return {linear.weight(), linear.bias()};
 }
 
 }  // namespace
@@ -83,8 +78,8 @@ template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
   check_inputs(x, x, x);
-  return out_proj_(
-      self_attention(x, projection(W_Q_), projection(W_K_), projection(W_V_), mask, attention_options()));
+  return out_proj_(self_attention(x, detail::projection(W_Q_), detail::projection(W_K_),
+                                  detail::projection(W_V_), mask, attention_options()));
 }
 
 template <class T>

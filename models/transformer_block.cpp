@@ -1,7 +1,7 @@
 #include "transformer_block.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "../base/error.hpp"
@@ -9,32 +9,24 @@
 #include "../ops/attention/detail/int8_after_attention.hpp"
 #include "../ops/attention/detail/packed_self_attention.hpp"
 #include "../ops/attention/rotary.hpp"
-#include "../ops/attention/self_attention.hpp"
 #include "../ops/index/indexing.hpp"
 #include "../ops/pointwise/arithmetic.hpp"
 #include "../ops/pointwise/dropout.hpp"
 #include "../ops/product/linear.hpp"
 #include "../ops/shape/rearrange.hpp"
 #include "../ops/shape/shapes.hpp"
+#include "detail/projection.hpp"
 #include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {
-
-constexpr const char* type = "TransformerBlock";
-
-template <class T>
-Projection<T> projection(const Linear<T>& linear) {
-  const std::optional<Int8Weight>& integers = linear.int8_weight();
-  return {linear.weight(), linear.bias(), integers ? &*integers : nullptr};
-}
 
 bool normalizes_input(Residual form) { return form == Residual::pre_norm || form == Residual::both_norms; }
 bool normalizes_output(Residual form) {
   return form == Residual::output_norm || form == Residual::both_norms;
 }
 
-void check(const TransformerBlockOptions& options) {
+void check(const char* type, const TransformerBlockOptions& options) {
   detail::checked_size(type, "d_model", options.d_model);
   detail::checked_size(type, "num_heads", options.num_heads);
   detail::checked_size(type, "d_ff", options.d_ff);
@@ -67,7 +59,7 @@ Variable<T> EitherNorm<T>::operator()(const Variable<T>& x, const Variable<T>& r
 template <class T>
 TransformerBlock<T>::TransformerBlock(const char* type, const TransformerBlockOptions& options)
     : Module<T>(type), options_(options) {
-  check(options);
+  check(type, options);
 }
 
 template <class T>
@@ -130,18 +122,34 @@ void TransformerBlock<T>::declare(BlockNames names, LayerSource<T>& source, bool
     named.push_back(one.part);
   }
   const auto has = [&](std::initializer_list<BlockPart> parts) {
-    return std::ranges::all_of(parts, [&](BlockPart part) {
-      return !needs(part, has_projections) || std::ranges::find(named, part) != named.end();
+    return std::all_of(parts.begin(), parts.end(), [&](BlockPart part) {
+      return !needs(part, has_projections) || std::find(named.begin(), named.end(), part) != named.end();
     });
   };
   using enum BlockPart;
-  const bool is_complete =
-      (has({query, key, value}) || has({query_key_value})) &&
-      (has({gate, up}) || (options_.is_gated && has({gate_up}))) &&
-      has({out, down, query_norm, key_norm, position_bias, attention_norm, attention_output_norm,
-           memory_query, memory_key, memory_value, memory_out, memory_norm, memory_output_norm,
-           feed_forward_norm, feed_forward_output_norm});
-  if (!is_complete) detail::fail<ValueError>(type, ": each part that the options ask for must have a name");
+  const auto fail = [this](const char* what) { detail::fail<ValueError>(this->type(), ": ", what); };
+  if (has_projections && has({query, key, value}) == has({query_key_value}))
+    fail("either query, key and value must have names, or query_key_value");
+  if (options_.is_gated && has({gate, up}) == has({gate_up}))
+    fail("either gate and up must have names, or gate_up");
+  if (!options_.is_gated && !has({up})) fail("up must have a name");
+  const std::pair<BlockPart, const char*> others[]{{out, "out"},
+                                                   {down, "down"},
+                                                   {query_norm, "query_norm"},
+                                                   {key_norm, "key_norm"},
+                                                   {position_bias, "position_bias"},
+                                                   {attention_norm, "attention_norm"},
+                                                   {attention_output_norm, "attention_output_norm"},
+                                                   {memory_query, "memory_query"},
+                                                   {memory_key, "memory_key"},
+                                                   {memory_value, "memory_value"},
+                                                   {memory_out, "memory_out"},
+                                                   {memory_norm, "memory_norm"},
+                                                   {memory_output_norm, "memory_output_norm"},
+                                                   {feed_forward_norm, "feed_forward_norm"},
+                                                   {feed_forward_output_norm, "feed_forward_output_norm"}};
+  for (const auto& [part, name] : others)
+    if (!has({part})) fail((std::string(name) + " must have a name").c_str());
 }
 
 template <class T>
@@ -237,6 +245,41 @@ void TransformerBlock<T>::declare(const NamedPart& named, LayerSource<T>& source
 }
 
 template <class T>
+void TransformerBlock<T>::check_inputs(const ForwardContext<T>& context, const Variable<T>& x) const {
+  const bool is_packed = !context.packed_lengths.empty(), is_cached = !context.caches.empty();
+  check_shape("x", x, is_packed ? 2 : 3);
+  if (options_.has_memory) check_shape("memory", context.memory, 3);
+  if (options_.rotary && *options_.rotary >= context.rotary.size())
+    detail::fail<ValueError>(this->type(), ": the context must have the rotary table ", *options_.rotary,
+                             ", got ", context.rotary.size(), " tables");
+  if (is_packed) {
+    const auto& lengths = context.packed_lengths;
+    if (is_cached || context.mask.shape() != nullptr || options_.has_memory || !has_fused_attention(context))
+      detail::fail<ValueError>(
+          this->type(),
+          ": packed rows need fused attention, without a mask, a memory, caches, positions "
+          "in attention and kept weights");
+    if (std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}) != x.shape(0))
+      detail::fail<ShapeError>(this->type(), ": packed_lengths must add up to the rows of x ", x.shape());
+  }
+  if (is_cached) {
+    const auto& counts = context.new_tokens;
+    if (context.mask.shape() != nullptr || context.attentions != nullptr)
+      detail::fail<ValueError>(this->type(), ": caches need attention without a mask and kept weights");
+    if (counts.size() != context.caches.size() || x.shape(0) != 1 ||
+        std::accumulate(counts.begin(), counts.end(), std::size_t{0}) != x.shape(1))
+      detail::fail<ShapeError>(this->type(), ": new_tokens must be one number for each of the ",
+                               context.caches.size(), " caches, and add up to the rows of x ", x.shape());
+  }
+}
+
+template <class T>
+bool TransformerBlock<T>::has_fused_attention(const ForwardContext<T>& context) const {
+  return attention_.query && !options_.rotary && !attention_.query_norm &&
+         !attention_.query->bfloat16_weight() && context.caches.empty() && context.attentions == nullptr;
+}
+
+template <class T>
 void TransformerBlock<T>::check_shape(const char* name, const Variable<T>& x, std::size_t rank) const {
   if (x.defined() && x.dimension() == rank && x.shape().back() == options_.d_model) return;
   detail::fail<ShapeError>(this->type(), ": ", name, " must be (", rank == 3 ? "batch, length" : "rows", ", ",
@@ -304,10 +347,9 @@ template <class T>
 Variable<T> TransformerBlock<T>::attention(const ForwardContext<T>& context, const Variable<T>& x) const {
   const AttentionOptions options = attention_options();
   const Attention& a = attention_;
-  const bool is_fused = a.query && !options_.rotary && !a.query_norm && !a.query->bfloat16_weight() &&
-                        context.caches.empty() && context.attentions == nullptr;
-  if (is_fused) {
-    const Projection<T> query = projection(*a.query), key = projection(*a.key), value = projection(*a.value);
+  if (has_fused_attention(context)) {
+    const Projection<T> query = detail::projection(*a.query), key = detail::projection(*a.key),
+                        value = detail::projection(*a.value);
     if (!context.packed_lengths.empty())
       return detail::packed_self_attention(x, query, key, value, context.packed_lengths, options);
     return self_attention(x, query, key, value, context.mask, options);
@@ -319,7 +361,7 @@ Variable<T> TransformerBlock<T>::attention(const ForwardContext<T>& context, con
     keys = narrow(all, -1, width(), kv_width());
     values = narrow(all, -1, width() + kv_width(), kv_width());
   } else {
-    queries = (*a.query)(x), keys = (*a.key)(x), values = (*a.value)(x);
+    values = (*a.value)(x), keys = (*a.key)(x), queries = (*a.query)(x);
   }
   if (a.query_norm) {
     queries = head_norm(*a.query_norm, queries);
@@ -341,9 +383,8 @@ Variable<T> TransformerBlock<T>::attend_to_memory(const ForwardContext<T>& conte
   options.is_causal = false;
   options.window_left = options.window_right = std::nullopt;
   const Attention& a = memory_attention_;
-  const Variable<T> queries = (*a.query)(x), keys = (*a.key)(context.memory);
-  return attend(context.memory_attentions, context.memory_mask, queries, keys, (*a.value)(context.memory),
-                options);
+  const Variable<T> values = (*a.value)(context.memory), keys = (*a.key)(context.memory);
+  return attend(context.memory_attentions, context.memory_mask, (*a.query)(x), keys, values, options);
 }
 
 template <class T>
@@ -381,15 +422,14 @@ Variable<T> TransformerBlock<T>::residual(const Norms& norms, const Variable<T>&
 template <class T>
 Variable<T> TransformerBlock<T>::operator()(const ForwardContext<T>& context, const Variable<T>& x) const {
   const auto scope = this->scope();
-  check_shape("x", x, context.packed_lengths.empty() ? 3 : 2);
-  if (options_.has_memory) check_shape("memory", context.memory, 3);
+  check_inputs(context, x);
   const Attention& a = attention_;
   const FeedForward& network = feed_forward_;
   if constexpr (std::is_same_v<T, float>) {
-    const bool is_int8 = a.out->int8_weight() && network.up && network.up->int8_weight() &&
-                         network.down->int8_weight() && !network.gate && !options_.has_memory &&
-                         options_.residual == Residual::post_norm && a.norms.input->layer() &&
-                         options_.activation == Activation::gelu && !this->training();
+    const bool is_int8 =
+        a.out->int8_weight() && network.up && network.up->int8_weight() && network.down->int8_weight() &&
+        !network.gate && !options_.has_memory && options_.residual == Residual::post_norm && a.norms.input &&
+        a.norms.input->layer() && options_.activation == Activation::gelu && !this->training();
     if (is_int8) {
       const auto linear = [](const Linear<T>& layer) -> detail::Int8LinearLayer {
         return {*layer.int8_weight(), layer.bias()};

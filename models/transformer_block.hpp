@@ -70,7 +70,7 @@ struct NamedPart {
 using BlockNames = std::span<const NamedPart>;
 
 inline bool names_part(BlockNames names, BlockPart part) {
-  return std::ranges::any_of(names, [part](const NamedPart& one) { return one.part == part; });
+  return std::any_of(names.begin(), names.end(), [part](const NamedPart& one) { return one.part == part; });
 }
 
 struct TransformerBlockOptions {
@@ -96,7 +96,7 @@ struct TransformerBlockOptions {
   bool is_causal = false;
   bool has_memory = false;                 ///< a second attention, to ForwardContext::memory
   std::optional<std::size_t> rotary = {};  ///< index of the table in ForwardContext::rotary; none if absent
-  std::size_t position_bias_rows = 0;      ///< 0: no table
+  std::size_t position_bias_rows = 0;      ///< of a table that position_bias() gives for masks; 0: none
 
   Activation activation = Activation::relu;
   bool is_gated = false;  ///< down(activation(gate(x)) up(x)) for down(activation(up(x)))
@@ -231,7 +231,10 @@ class TransformerBlock : public Module<T> {
     return options_.head_dim > 0 ? options_.head_dim : options_.d_model / options_.num_heads;
   }
   bool needs(BlockPart part, bool has_projections) const;
+  void check_inputs(const ForwardContext<T>& context, const Variable<T>& x) const;
   void check_shape(const char* name, const Variable<T>& x, std::size_t rank) const;
+  /// Whether one op projects x and attends.
+  bool has_fused_attention(const ForwardContext<T>& context) const;
   void declare(const NamedPart& named, LayerSource<T>& source);
 
   Variable<T> head_norm(const RMSNorm<T>& norm, const Variable<T>& x) const;

@@ -50,7 +50,7 @@ struct ForwardCall {
 
   /// For the blocks of the body.
   ForwardContext<T> context() const {
-    return {.mask = mask,
+    return {.mask = packing != nullptr ? AttentionMask<T>() : mask,  // which packed rows need not
             .packed_lengths = packing != nullptr ? packing->lengths : std::vector<std::size_t>(),
             .attentions = attentions};
   }
