@@ -11,6 +11,11 @@ template <class T>
 BatchLoss backward_mean(const WeightedLoss<T>& loss, const std::vector<Variable<T>>& parameters) {
   if (!(loss.weight > 0 && std::isfinite(loss.weight)))
     detail::fail<ValueError>("backward_mean: the weight must be positive and finite, got ", loss.weight);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].has_grad())
+      detail::fail<ValueError>(
+          "backward_mean: parameters must have no gradients before, got one of parameter ", i);
+  }
   loss.sum.backward();
   detail::scale_gradients(parameters, static_cast<T>(1 / loss.weight));
   return {static_cast<double>(loss.sum.item()), loss.weight, loss.tokens};

@@ -25,8 +25,9 @@ struct BatchLoss {
   double mean() const { return sum / weight; }
 };
 
-/// Adds the gradients of the mean loss to those of the parameters, which must have none before: those of the
-/// sum, divided by the weight at the end. Throws ValueError for a weight that is not positive and finite.
+/// Sets the gradients of the parameters, which must have none before, to those of the mean loss: those of the
+/// sum, divided by the weight at the end. Throws ValueError for a parameter that has one, and for a weight
+/// that is not positive and finite.
 template <class T>
 BatchLoss backward_mean(const WeightedLoss<T>& loss, const std::vector<Variable<T>>& parameters);
 

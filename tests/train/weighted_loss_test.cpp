@@ -34,4 +34,12 @@ TEST(WeightedLossTest, TheWeightIsPositiveAndFinite) {
   }
 }
 
+TEST(WeightedLossTest, GradientsOfBeforeAreNotScaled) {
+  const Variable<double> w(Array<double>{1.0}, true);
+  sum(w).backward();
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { backward_mean<double>({.sum = sum(w), .weight = 4}, {w}); }),
+            "backward_mean: parameters must have no gradients before, got one of parameter 0");
+  EXPECT_EQ(w.grad().value(), Array<double>{1.0});
+}
+
 }  // namespace weighted_loss_test
