@@ -16,9 +16,9 @@ function(xgrad_install target export prefix)
   install(EXPORT ${export} NAMESPACE xgrad:: DESTINATION ${package_dir})
 endfunction()
 
-# The public headers of folders, with what they include of detail/, and the header that includes them all.
+# The public headers of folders, what they and those of other libraries include of detail/, and the header that includes them all.
 function(xgrad_install_headers umbrella component)
-  xgrad_public_headers(headers ${ARGN})
+  xgrad_public_headers(headers ${core_folders} ${components})
   xgrad_with_included_headers(headers ${headers})
   list(JOIN ARGN "|" folders)
   foreach(header IN LISTS headers)

@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_MPI_RUNTIME_DESCRIPTION "${about}\nThis package has the shared 
 set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_NAME libxgrad-mpi-dev)
 set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_MPI_DEVELOPMENT_DESCRIPTION "${about}\n\
-This package has the header for training on several machines, and files for\n\
+This package has the headers for training on several machines, and files for\n\
 CMake and pkg-config.")
 
 set(depends "libxtensor-dev (>= 0.24)")

@@ -1,4 +1,4 @@
-#include <xgrad/mpi/world.hpp>
+#include <xgrad/mpi.hpp>
 
 int main() {
   const xgrad::mpi::World world;
