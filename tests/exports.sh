@@ -10,7 +10,7 @@ kernels=$(grep -E '^_Z(N|NK|T.N|ZN|ZNK|GV.*N)5xgrad7kernels' <<<"$symbols" || tr
 [[ -z $kernels ]] || { echo 'kernels are exported:' && c++filt <<<"$kernels" && exit 1; }
 
 # A mangled name has its length before it.
-exported=$(sed -nE 's/^_Z(N|NK|T.N)5xgrad(4onnx|10generation|10pretrained|10tokenizers)?6detail([0-9]+)/\3 /p' <<<"$symbols" |
+exported=$(sed -nE 's/^_Z(N|NK|T.N)5xgrad(4onnx|10generation|10pretrained|9retrieval|10tokenizers)?6detail([0-9]+)/\3 /p' <<<"$symbols" |
   awk '{ print substr($2, 1, $1) }' | sort -u)
 listed=$(sed -n '/^set(exported_details/,/)/p' cmake/exports.cmake | sed 's/set(exported_details//; s/)//' | xargs -n 1 | sort -u)
 diff <(echo "$listed") <(echo "$exported") ||

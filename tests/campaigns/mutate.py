@@ -86,7 +86,7 @@ SUITES = {
     "retrieval/": [RETRIEVAL, PRETRAINED, PROGRAMS],
     "onnx/": [ONNX, RUNTIME_FILES, *ONNX_CASES, PROGRAMS],
     "report/": [REPORT, PROGRAMS],
-    "mpi/": [MPI],
+    "mpi/": [Suite("tests/mpi/ranks_tests"), MPI],
     "learn/": [Suite("tests/learn/lesson_tests")],
     "apps/pretrained/": [PRETRAINED, PROGRAMS],
     "apps/onnx/": [ONNX, PROGRAMS],
