@@ -6,7 +6,6 @@
 #include "../ops/index/indexing.hpp"
 #include "../ops/loss/cross_entropy.hpp"
 #include "../ops/loss/losses.hpp"
-#include "../ops/pointwise/dropout.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "../ops/product/linear.hpp"
 #include "../ops/reduce/reductions.hpp"

@@ -124,7 +124,7 @@ O& changed_options(Config& config) {
 }
 
 const FamilyInfo& info_of(Family family);
-/// That of the first token.
+/// The position of the first token.
 std::size_t first_position(const Config& config);
 
 /// All families, and the activation functions by name.
