@@ -33,8 +33,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 /// Two sequences, of which the second has padding.
-template <class C>
-Input input_of(const C& config) {
+Input input_of(const Config& config) {
   Ids ids = xgrad::randint(5, static_cast<std::int64_t>(config.vocab_size), {2, 9});
   Ids mask = Ids(ids.shape(), 1);
   for (const std::size_t place : {7, 8}) {
@@ -46,8 +45,8 @@ Input input_of(const C& config) {
 
 /// Saves a new model, if its family has the head. `outputs` gives what transformers returns, by
 /// its names.
-template <class Model, class C, class F>
-void save_new(const C& config, const std::string& begin, const F& outputs) {
+template <class Model, class F>
+void save_new(const Config& config, const std::string& begin, const F& outputs) {
   try {
     const Model model(config);
     model.eval();
