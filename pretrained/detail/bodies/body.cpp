@@ -20,12 +20,17 @@ namespace {
 
 constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
 
-/// The ids of tokens, without those of padding; all without a packing.
-Ids packed(const Ids& ids, const Packing* packing) {
-  if (packing == nullptr) return ids;
-  Ids left = Ids::from_shape(packing->rows.shape());
-  std::ranges::transform(packing->rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
+/// The ids of tokens, without those of padding.
+Ids packed(const Ids& ids, const Packing& packing) {
+  Ids left = Ids::from_shape(packing.rows.shape());
+  std::ranges::transform(packing.rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
   return left;
+}
+
+/// Of the ids of tokens, without those of padding if there is a packing.
+template <class T>
+Variable<T> embedded(const Embedding<T>& table, const Ids& ids, const Packing* packing) {
+  return packing == nullptr ? table(ids) : table(packed(ids, *packing));
 }
 
 /// (batch, length), 0 to length - 1 in each row.
@@ -248,8 +253,8 @@ template <class T>
 Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_block)
     : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")),
       config_(config),
+      options_(info_of(config.model_type).body),
       packs_(false) {
-  const BodyOptions& options = info_of(config.model_type).body;
   const From from{weights, ""};
   declare_embeddings(from);
   for (std::size_t group = 0; group < groups_of(config); ++group) {
@@ -259,11 +264,11 @@ Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_bloc
       this->child(name, Module<T>(*blocks_.back()));
     }
   }
-  if (config.is_biased_by_distance() && options.position_bias != nullptr)
-    position_bias_ = this->embedding(from, options.position_bias, config.relative_attention_num_buckets,
+  if (config.is_biased_by_distance() && options_.position_bias != nullptr)
+    position_bias_ = this->embedding(from, options_.position_bias, config.relative_attention_num_buckets,
                                      config.num_attention_heads);
-  if (options.last_norm != nullptr)
-    last_norm_ = this->norm(from, options.last_norm, config.hidden_size, config.layer_norm_eps,
+  if (options_.last_norm != nullptr)
+    last_norm_ = this->norm(from, options_.last_norm, config.hidden_size, config.layer_norm_eps,
                             norm_kind(config), config.norm_bias);
   for (const std::optional<RotaryConfig>& positions : {config.rotary, config.local_rotary}) {
     if (!positions) break;
@@ -275,10 +280,9 @@ Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_bloc
 
 template <class T>
 void Body<T>::declare_embeddings(const From& from) {
-  const FamilyInfo& family = info_of(config_.model_type);
-  const BodyOptions& options = family.body;
+  const BodyOptions& options = options_;
   const std::size_t hidden = config_.hidden_size,
-                    size = family.narrow_embeddings ? config_.embedding_size : hidden;
+                    size = info_of(config_.model_type).narrow_embeddings ? config_.embedding_size : hidden;
   const auto padding = config_.padding_row ? config_.pad_token_id : std::nullopt;
   const bool has_group = options.embeddings != nullptr;
   const From source = has_group ? from.below(options.embeddings) : from;
@@ -318,38 +322,35 @@ template <class T>
 Variable<T> Body<T>::positions(const ForwardCall<T>& call, const Ids* numbers) const {
   const Ids& ids = call.input.input_ids;
   if (numbers != nullptr) return (*positions_)(*numbers);
-  if (info_of(config_.model_type).body.positions_after_padding)
-    return (*positions_)(
-        packed(positions_after_padding(ids, config_.pad_token_id.value_or(0)), call.packing));
+  if (options_.positions_after_padding)
+    return embedded(*positions_, positions_after_padding(ids, config_.pad_token_id.value_or(0)),
+                    call.packing);
   if (config_.is_causal) return (*positions_)(positions_of(call.input).numbers);
-  if (call.packing != nullptr) return (*positions_)(packed(counted_positions(ids), call.packing));
+  if (call.packing != nullptr) return embedded(*positions_, counted_positions(ids), call.packing);
   return narrow(positions_->weight(), 0, 0, ids.shape(1));
 }
 
 template <class T>
-Variable<T> Body<T>::sum_of_embeddings(const ForwardCall<T>& call, const Ids* numbers) const {
-  Variable<T> sum = (*words_)(packed(call.input.input_ids, call.packing));
+Variable<T> Body<T>::normalized_embeddings(const ForwardCall<T>& call, const Ids* numbers) const {
+  Variable<T> x = embedded(*words_, call.input.input_ids, call.packing);
   if (types_) {
-    sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
-                                           : select(types_->weight(), 0, 0));
+    x = x + (call.input.token_type_ids ? embedded(*types_, *call.input.token_type_ids, call.packing)
+                                       : select(types_->weight(), 0, 0));
   }
-  return positions_ ? sum + positions(call, numbers) : sum;
+  if (positions_) x = x + positions(call, numbers);
+  if (word_project_) x = (*word_project_)(x);
+  if (embedding_norm_) x = (*embedding_norm_)(x);
+  if (options_.hides_padding) x = without_padding(call.mask, x);
+  return this->drop(x, config_.embedding_dropout.value_or(config_.hidden_dropout_prob));
 }
 
 template <class T>
 Variable<T> Body<T>::embed(const ForwardCall<T>& call, const Ids* numbers) const {
-  const auto embedded = [&] {
-    Variable<T> x = sum_of_embeddings(call, numbers);
-    if (word_project_) x = (*word_project_)(x);
-    if (embedding_norm_) x = (*embedding_norm_)(x);
-    if (info_of(config_.model_type).body.hides_padding) x = without_padding(call.mask, x);
-    return this->drop(x, config_.embedding_dropout.value_or(config_.hidden_dropout_prob));
-  };
-  const auto embedded_in_group = [&] {
+  const auto within_group = [&] {
     const auto scope = group_->scope();
-    return embedded();
+    return normalized_embeddings(call, numbers);
   };
-  const Variable<T> x = group_ ? embedded_in_group() : embedded();
+  Variable<T> x = group_ ? within_group() : normalized_embeddings(call, numbers);
   return project_ ? (*project_)(x) : x;
 }
 
@@ -365,7 +366,7 @@ void Body<T>::add_positions(const ForwardCall<T>& call, ForwardContext<T>& conte
     for (const RotaryPositions<T>& rotary : rotary_) context.rotary.push_back(rotary(length));
   }
   if (!config_.is_biased_by_distance() || blocks_.empty()) return;
-  const std::size_t num_buckets = info_of(config_.model_type).body.num_buckets;
+  const std::size_t num_buckets = options_.num_buckets;
   const Ids buckets = relative_position_buckets(
       length, length,
       {.num_buckets = num_buckets > 0 ? num_buckets : config_.relative_attention_num_buckets,
@@ -383,22 +384,23 @@ template <class T>
 Variable<T> Body<T>::blocks(const ForwardCall<T>& call, ForwardContext<T> context,
                             const Variable<T>& embedded) const {
   Variable<T> x = embedded;
-  for (std::size_t i = 0; i < config_.num_hidden_layers * config_.inner_group_num; ++i) {
-    const std::size_t group = group_of(config_, i / config_.inner_group_num);
-    const auto& block = blocks_[group * config_.inner_group_num + i % config_.inner_group_num];
-    call.keep(x);
-    if (call.checkpoints) {
-      ForwardContext<T> kept = context;
-      kept.attentions = nullptr;
-      x = checkpoint([block, kept](const Variable<T>& input) { return (*block)(kept, input); }, x);
-    } else {
-      x = (*block)(context, x);
+  for (std::size_t layer = 0; layer < config_.num_hidden_layers; ++layer) {
+    const std::size_t first = group_of(config_, layer) * config_.inner_group_num;
+    for (std::size_t i = first; i < first + config_.inner_group_num; ++i) {
+      const std::shared_ptr<const TransformerBlock<T>>& block = blocks_[i];
+      call.keep(x);
+      if (call.checkpoints) {
+        ForwardContext<T> kept = context;
+        kept.attentions = nullptr;
+        x = checkpoint([block, kept](const Variable<T>& input) { return (*block)(kept, input); }, x);
+      } else {
+        x = (*block)(context, x);
+      }
+      if (context.slot++ == 0) x = after_first(call, embedded, x);
     }
-    if (i == 0) x = after_first(call, embedded, x);
-    ++context.slot;
   }
   if (last_norm_) x = (*last_norm_)(x);
-  return info_of(config_.model_type).body.drops_output ? this->drop(x, config_.hidden_dropout_prob) : x;
+  return options_.drops_output ? this->drop(x, config_.hidden_dropout_prob) : x;
 }
 
 template <class T>

@@ -162,12 +162,13 @@ class Body : public Assembled<T> {
 
   void declare_embeddings(const From& from);
   Variable<T> positions(const ForwardCall<T>& call, const Ids* positions) const;
-  Variable<T> sum_of_embeddings(const ForwardCall<T>& call, const Ids* positions) const;
+  Variable<T> normalized_embeddings(const ForwardCall<T>& call, const Ids* positions) const;
   Variable<T> embed(const ForwardCall<T>& call, const Ids* positions) const;
   Variable<T> blocks(const ForwardCall<T>& call, ForwardContext<T> context,
                      const Variable<T>& embedded) const;
 
   Config config_;
+  const BodyOptions& options_;
   bool packs_ = true;
   std::vector<std::string> embedding_names_;
   std::optional<Group> group_;
