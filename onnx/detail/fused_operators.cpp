@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "../../graph/record.hpp"
-#include "../../kernels/gemm/int8.hpp"
 #include "../../ops/attention/attention.hpp"
 #include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/pointwise/where.hpp"
+#include "../../ops/product/detail/int8_product.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/product/matmul.hpp"
 #include "../../ops/shape/shapes.hpp"
@@ -324,7 +324,7 @@ std::int32_t unsigned_byte(const Tensor& tensor, std::size_t i) {
 
 /// A weight (in, out) of bytes, turned, with its zero point or those of its columns. Its scales are not in
 /// it.
-kernels::Int8Matrix packed_weight(const Tensor& weight, const Tensor& zero_point) {
+xgrad::detail::Int8Product packed_weight(const Tensor& weight, const Tensor& zero_point) {
   const std::size_t cols = weight.view.shape[0], rows = weight.view.shape[1];
   std::vector<std::int8_t> values(rows * cols);
   std::vector<std::int32_t> zeros(rows);
@@ -334,7 +334,7 @@ kernels::Int8Matrix packed_weight(const Tensor& weight, const Tensor& zero_point
       values[r * cols + c] = static_cast<std::int8_t>(unsigned_byte(weight, c * rows + r) - of_signed);
   }
   const bool has_zeros = std::any_of(zeros.begin(), zeros.end(), [](std::int32_t zero) { return zero != 0; });
-  return {values, std::vector<float>(rows, 1), cols,
+  return {values, rows, cols,
           has_zeros ? std::span<const std::int32_t>(zeros) : std::span<const std::int32_t>()};
 }
 
@@ -342,14 +342,13 @@ kernels::Int8Matrix packed_weight(const Tensor& weight, const Tensor& zero_point
 /// zero point of DynamicQuantizeLinear. Scales and bias have gradients.
 Operator<float> integer_linear_operator(const NodeDescription& node) {
   const Tensor& weight = *node.attributes.tensor("weight");
-  const auto matrix = std::make_shared<const kernels::Int8Matrix>(
-      packed_weight(weight, *node.attributes.tensor("weight_zero")));
+  const xgrad::detail::Int8Product product = packed_weight(weight, *node.attributes.tensor("weight_zero"));
   const Tensor* const x_zero = node.attributes.tensor("x_zero");
   const std::int32_t fixed_zero = x_zero == nullptr ? 0 : unsigned_byte(*x_zero, 0);
-  return [matrix, fixed_zero](const Arguments<float>& given) -> Results<float> {
+  return [product, fixed_zero](const Arguments<float>& given) -> Results<float> {
     const Variable<float>&x = given.floats(0), &weight_scale = given.floats(1);
     const Variable<float> bias = given.floats_or_none(2);
-    const std::size_t in = matrix->cols(), out = matrix->rows();
+    const std::size_t in = product.cols(), out = product.rows();
     if (x.dimension() == 0 || x.shape().back() != in)
       fail<ShapeError>("the last axis of x must have ", in, " elements, got x ", x.shape());
     Shape shape = x.shape();
@@ -357,23 +356,22 @@ Operator<float> integer_linear_operator(const NodeDescription& node) {
     given.check_result(shape);
     float x_scale;
     std::int32_t zero = fixed_zero;
-    const float* const elements = xgrad::detail::data(x);
+    const std::span<const float> elements(xgrad::detail::data(x), x.size());
     if (given.has(3)) {
       x_scale = given.floats(3).item();
     } else {
-      const kernels::Extremes extremes = kernels::extremes_with_zero(elements, x.size());
-      const DynamicScale<float> found(extremes.least, extremes.largest);
+      const auto [least, largest] = xgrad::detail::extremes_with_zero(elements);
+      const DynamicScale<float> found(least, largest);
       x_scale = found.scale;
       zero = static_cast<std::int32_t>(found.zero_point);
     }
-    const kernels::Int8Rows rows({elements, x.size() / in, in}, x_scale, zero);
     Variable<float> y(Array<float>::from_shape(shape));
     const Variable<float> scales = weight_scale * Variable<float>(Array<float>(Shape{out}, x_scale));
     const bool will_record = xgrad::will_record(weight_scale, bias);
     const bool is_added = bias.defined() && !will_record;
     const std::vector<float> ones(will_record ? out : 0, 1.0F);
-    kernels::int8_linear_rows(rows, *matrix, will_record ? ones.data() : xgrad::detail::data(scales),
-                              is_added ? xgrad::detail::data(bias) : nullptr, xgrad::detail::data(y));
+    product.multiply(elements, x_scale, zero, will_record ? ones.data() : xgrad::detail::data(scales),
+                     is_added ? xgrad::detail::data(bias) : nullptr, xgrad::detail::data(y));
     if (!will_record) return {std::move(y)};
     y = y * scales;
     return {bias.defined() ? y + bias : y};
