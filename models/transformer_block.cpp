@@ -246,7 +246,8 @@ void TransformerBlock<T>::declare(const NamedPart& named, LayerSource<T>& source
 
 template <class T>
 void TransformerBlock<T>::check_inputs(const ForwardContext<T>& context, const Variable<T>& x) const {
-  const bool is_packed = !context.packed_lengths.empty(), is_cached = !context.caches.empty();
+  const bool is_packed = !context.packed_lengths.empty();
+  const bool is_cached = !context.caches.empty() || !context.new_tokens.empty();
   check_shape("x", x, is_packed ? 2 : 3);
   if (options_.has_memory) check_shape("memory", context.memory, 3);
   if (options_.rotary && *options_.rotary >= context.rotary.size())

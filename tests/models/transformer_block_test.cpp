@@ -227,13 +227,16 @@ TEST(TransformerBlockTest, GradientsAreThoseOfDifferences) {
 
 TEST(TransformerBlockTest, PackedRowsAreThoseOfTheirSequences) {
   xgrad::manual_seed(13);
-  const Block block = new_block(plain);
-  const Variable<double> x(xgrad::normal<double>({5, plain.d_model}));
-  const Variable<double> packed = block({.packed_lengths = {2, 3}}, x);
-  for (const auto& [first, length] : {std::pair<std::size_t, std::size_t>{0, 2}, {2, 3}}) {
-    const Variable<double> alone = block({}, reshape(narrow(x, 0, first, length), {1, -1, 8}));
-    EXPECT_LT(relative_difference(narrow(packed, 0, first, length).value(), flatten(alone, 0, 1).value()),
-              1e-14);
+  for (const TransformerBlockOptions& options : all_options()) {
+    if (options.rotary || options.query_key_norm != QueryKeyNorm::none) continue;  // attention is not fused
+    const Block block = new_block(options);
+    const Variable<double> x(xgrad::normal<double>({7, options.d_model}));
+    const Variable<double> packed = block({.packed_lengths = {3, 4}}, x);
+    for (const auto& [first, length] : {std::pair<std::size_t, std::size_t>{0, 3}, {3, 4}}) {
+      const Variable<double> alone = block({}, reshape(narrow(x, 0, first, length), {1, -1, 8}));
+      EXPECT_LT(relative_difference(narrow(packed, 0, first, length).value(), flatten(alone, 0, 1).value()),
+                1e-14);
+    }
   }
 }
 
@@ -319,6 +322,10 @@ TEST(TransformerBlockTest, AContextThatDoesNotFitIsRefused) {
               "TransformerBlock: new_tokens must be one number for each of the 1 caches, and add up to the "
               "rows of x "
               "(1, 5, 8)");
+  EXPECT_EQ(
+      message(block, {.new_tokens = counts}, x),
+      "TransformerBlock: new_tokens must be one number for each of the 0 caches, and add up to the rows of x "
+      "(1, 5, 8)");
   EXPECT_EQ(message(block, {.caches = caches, .new_tokens = counts, .attentions = &weights}, x),
             "TransformerBlock: caches need attention without a mask and kept weights");
 }
