@@ -181,6 +181,8 @@ void llama_defaults(Config& config);
 void llama_fields(Fields& fields, Config& config);
 /// The same of a GGUF file.
 void llama_gguf_fields(const GgufFields& file, xgrad::detail::JsonTree& config);
+/// What Qwen's models have beside that, and the sizes of the first.
+void qwen_defaults(Config& config);
 /// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen has them.
 void qwen_window_fields(Fields& fields, Config& config);
 

@@ -26,6 +26,14 @@ void qwen_window_fields(Fields& fields, Config& config) {
   write_layer_types(fields, config);
 }
 
+void qwen_defaults(Config& config) {
+  llama_defaults(config);
+  config.vocab_size = 151936;
+  config.intermediate_size = 22016;
+  config.num_key_value_heads = 32;
+  config.max_position_embeddings = 32768;
+}
+
 const FamilyInfo qwen2{.family = Family::qwen2,
                        .model_type = "qwen2",
                        .class_name = "Qwen2",
@@ -35,11 +43,7 @@ const FamilyInfo qwen2{.family = Family::qwen2,
                        .gguf_names = llama_in_gguf,
                        .defaults =
                            [](Config& config) {
-                             llama_defaults(config);
-                             config.vocab_size = 151936;
-                             config.intermediate_size = 22016;
-                             config.num_key_value_heads = 32;
-                             config.max_position_embeddings = 32768;
+                             qwen_defaults(config);
                              config.query_bias = true;
                            },
                        .fields =

@@ -11,12 +11,8 @@ const FamilyInfo qwen3{.family = Family::qwen3,
                        .body = llama_body,
                        .defaults =
                            [](Config& config) {
-                             llama_defaults(config);
-                             config.vocab_size = 151936;
-                             config.intermediate_size = 22016;
-                             config.num_key_value_heads = 32;
+                             qwen_defaults(config);
                              config.head_dim = 128;
-                             config.max_position_embeddings = 32768;
                              config.query_key_norm = true;
                            },
                        .fields =
