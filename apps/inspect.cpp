@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>

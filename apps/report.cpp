@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/base/detail/folder_files.hpp>
+#include <xgrad/base/detail/system/folder_files.hpp>
 #include <xgrad/report.hpp>
 
 #include "common/command_line.hpp"

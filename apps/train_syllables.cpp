@@ -4,7 +4,7 @@
 #include <iostream>
 #include <span>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"

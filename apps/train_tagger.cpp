@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "cloze_task.hpp"

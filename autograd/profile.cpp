@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "../base/detail/seconds_since.hpp"
+#include "../base/detail/system/seconds_since.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "detail/mapped_memory.hpp"
-#include "detail/retried.hpp"
-#include "detail/temporary_files.hpp"
+#include "detail/system/mapped_memory.hpp"
+#include "detail/system/retried.hpp"
+#include "detail/system/temporary_files.hpp"
 #include "error.hpp"
 
 namespace xgrad {

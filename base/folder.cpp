@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "detail/folder_names.hpp"
-#include "detail/retried.hpp"
-#include "detail/temporary_files.hpp"
+#include "detail/system/folder_names.hpp"
+#include "detail/system/retried.hpp"
+#include "detail/system/temporary_files.hpp"
 #include "error.hpp"
 #include "file.hpp"
 

@@ -10,8 +10,8 @@
 #include <malloc.h>
 #endif
 
-#include "detail/value.hpp"
-#include "detail/vectorized.hpp"
+#include "detail/arrays/value.hpp"
+#include "detail/arrays/vectorized.hpp"
 
 #ifdef __linux__
 // The sanitizers', where the program has them; xgrad itself may be compiled without.

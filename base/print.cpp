@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "detail/number_text.hpp"
+#include "detail/text/number_text.hpp"
 #include "error.hpp"
 
 namespace xgrad {

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "array.hpp"
+#include "detail/arrays/expression.hpp"
 #include "detail/by_name.hpp"
-#include "detail/expression.hpp"
 
 // Prints arrays as PyTorch prints tensors:
 //

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <type_traits>
 
-#include "detail/mt19937.hpp"
-#include "detail/number_text.hpp"
-#include "detail/parse.hpp"
+#include "detail/arrays/mt19937.hpp"
+#include "detail/text/number_text.hpp"
+#include "detail/text/parse.hpp"
 #include "error.hpp"
 
 namespace xgrad {

@@ -1,6 +1,6 @@
 #include "threads.hpp"
 
-#include "detail/parallel.hpp"
+#include "detail/system/parallel.hpp"
 #include "error.hpp"
 
 namespace xgrad {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/kernels/gemm/bfloat16.hpp>
 #include <xgrad/kernels/gemm/blas_call.hpp>
 #include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/kernels/gemm/onednn_gemm.hpp>
+#include <xgrad/kernels/low_precision/bfloat16.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/common/command_line.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <xgrad/base/array.hpp>
-#include <xgrad/base/detail/pieces.hpp>
+#include <xgrad/base/detail/system/pieces.hpp>
 #include <xgrad/kernels/lanes.hpp>
 
 namespace bench {

@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "../base/detail/json_text.hpp"
-#include "../base/detail/utf8.hpp"
+#include "../base/detail/text/json_text.hpp"
+#include "../base/detail/text/utf8.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "../base/error.hpp"
 #include "detail/row_major.hpp"
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include "../base/detail/json_text.hpp"
-#include "../base/detail/json_tree.hpp"
+#include "../base/detail/text/json_text.hpp"
+#include "../base/detail/text/json_tree.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "../base/error.hpp"
-#include "../kernels/gemm/bfloat16.hpp"
+#include "../kernels/low_precision/bfloat16.hpp"
 #include "detail/gguf_blocks.hpp"
 #include "detail/half.hpp"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "../base/error.hpp"
 #include "detail/pickle.hpp"
 #include "detail/row_major.hpp"

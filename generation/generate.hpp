@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "../pretrained/causal_lm.hpp"
+#include "../pretrained/heads/causal_lm.hpp"
 #include "../tokenizers/tokenizer.hpp"
 #include "generation_options.hpp"
 

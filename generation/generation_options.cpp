@@ -8,16 +8,16 @@
 #include <span>
 #include <type_traits>
 
-#include "../base/detail/folder_files.hpp"
-#include "../base/detail/json_tree.hpp"
+#include "../base/detail/system/folder_files.hpp"
+#include "../base/detail/text/json.hpp"
+#include "../base/detail/text/json_tree.hpp"
 #include "../base/error.hpp"
-#include "../tokenizers/detail/files/json.hpp"
 
 namespace xgrad::generation {
 namespace {
 
 using Options = GenerationOptions;
-using tokenizers::detail::Json;
+using xgrad::detail::Json;
 
 /// What a number must be.
 struct Rule {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "../base/array.hpp"
+#include "../base/detail/arrays/expression.hpp"
 #include "../base/detail/by_name.hpp"
-#include "../base/detail/expression.hpp"
 #include "../base/dims.hpp"
 #include "../base/error.hpp"
 #include "detail/node.hpp"

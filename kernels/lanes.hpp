@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "../base/detail/vectorized.hpp"
+#include "../base/detail/arrays/vectorized.hpp"
 
 namespace xgrad::kernels {
 

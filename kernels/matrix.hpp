@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "../base/detail/vectorized.hpp"
+#include "../base/detail/arrays/vectorized.hpp"
 
 // How kernels are handed arrays: plain pointers together with what says where the elements are.
 namespace xgrad::kernels {

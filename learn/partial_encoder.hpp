@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/models/encoder.hpp>
 #include <xgrad/models/toy_encoder.hpp>
+#include <xgrad/models/transformer/encoder.hpp>
 #include <xgrad/models/transformer_block.hpp>
 
 namespace learn {

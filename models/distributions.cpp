@@ -4,13 +4,13 @@
 #include <limits>
 
 #include "../ops/index/indexing.hpp"
+#include "../ops/index/masked_fill.hpp"
 #include "../ops/loss/losses.hpp"
 #include "../ops/norm/softmax.hpp"
 #include "../ops/pointwise/arithmetic.hpp"
 #include "../ops/pointwise/broadcast.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "../ops/pointwise/logarithms.hpp"
-#include "../ops/pointwise/masked_fill.hpp"
 #include "../ops/reduce/reductions.hpp"
 #include "../ops/shape/shapes.hpp"
 

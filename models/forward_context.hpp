@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../ops/attention/attention_mask.hpp"
-#include "key_value_cache.hpp"
-#include "rotary_tables.hpp"
+#include "attention/key_value_cache.hpp"
+#include "attention/rotary_tables.hpp"
 
 namespace xgrad {
 

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "detail/for_each_module.hpp"
 
 namespace xgrad {

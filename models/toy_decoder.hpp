@@ -1,8 +1,8 @@
 #pragma once
 
-#include "embedding.hpp"
-#include "encoder.hpp"
-#include "positional_encoding.hpp"
+#include "attention/positional_encoding.hpp"
+#include "layers/embedding.hpp"
+#include "transformer/encoder.hpp"
 
 namespace xgrad {
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <variant>
 
-#include "embedding.hpp"
-#include "encoder.hpp"
-#include "positional_encoding.hpp"
+#include "attention/positional_encoding.hpp"
+#include "layers/embedding.hpp"
+#include "transformer/encoder.hpp"
 
 namespace xgrad {
 

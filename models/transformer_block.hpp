@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "../ops/attention/attention.hpp"
-#include "activation.hpp"
-#include "embedding.hpp"
 #include "forward_context.hpp"
-#include "layer_norm.hpp"
-#include "linear.hpp"
-#include "rms_norm.hpp"
+#include "layers/activation.hpp"
+#include "layers/embedding.hpp"
+#include "layers/layer_norm.hpp"
+#include "layers/linear.hpp"
+#include "layers/rms_norm.hpp"
 
 namespace xgrad {
 

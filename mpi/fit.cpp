@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../base/detail/checksum.hpp"
+#include "../base/detail/bytes/checksum.hpp"
 #include "../base/random.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "../train/detail/fit_loop.hpp"

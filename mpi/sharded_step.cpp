@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "../autograd/grad_each.hpp"
-#include "../base/detail/checksum.hpp"
+#include "../base/detail/bytes/checksum.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
 #include "../graph/detail/element_sums.hpp"
-#include "../train/optimizer.hpp"
+#include "../train/optimizers/optimizer.hpp"
 #include "detail/tree_sum.hpp"
 
 namespace xgrad::mpi {

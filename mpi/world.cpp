@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../base/detail/launcher.hpp"
+#include "../base/detail/system/launcher.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad::mpi {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "../base/detail/folder_files.hpp"
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/system/folder_files.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "../base/file.hpp"
 #include "../base/folder.hpp"
 #include "../base/random.hpp"

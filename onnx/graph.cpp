@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../base/detail/json_text.hpp"
-#include "detail/operators.hpp"
+#include "../base/detail/text/json_text.hpp"
+#include "detail/operators/operators.hpp"
 #include "detail/program.hpp"
 #include "detail/restored_matrices.hpp"
 #include "detail/types.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/text/json_text.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad::pretrained {

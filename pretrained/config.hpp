@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../models/activation.hpp"
-#include "../models/rotary_tables.hpp"
+#include "../models/attention/rotary_tables.hpp"
+#include "../models/layers/activation.hpp"
 
 namespace xgrad::pretrained {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../models/key_value_cache.hpp"
+#include "../models/attention/key_value_cache.hpp"
 #include "encoder.hpp"
 #include "input.hpp"
 #include "model.hpp"

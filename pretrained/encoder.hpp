@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
-#include "../models/embedding.hpp"
-#include "../models/layer_norm.hpp"
-#include "../models/linear.hpp"
+#include "../models/layers/embedding.hpp"
+#include "../models/layers/layer_norm.hpp"
+#include "../models/layers/linear.hpp"
 #include "../ops/attention/attention.hpp"
 #include "input.hpp"
 #include "model.hpp"

@@ -18,8 +18,8 @@
 #include <utility>
 #include <variant>
 
-#include "../base/detail/json_tree.hpp"
-#include "../base/detail/retried.hpp"
+#include "../base/detail/system/retried.hpp"
+#include "../base/detail/text/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "../base/random.hpp"

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "../base/detail/digest.hpp"
-#include "../base/detail/folder_files.hpp"
-#include "../base/detail/json_text.hpp"
+#include "../base/detail/bytes/digest.hpp"
+#include "../base/detail/system/folder_files.hpp"
 #include "../base/detail/tell.hpp"
-#include "../base/detail/utf8.hpp"
+#include "../base/detail/text/json_text.hpp"
+#include "../base/detail/text/utf8.hpp"
 #include "../base/error.hpp"
 #include "../base/pool.hpp"
 #include "../ops/index/detail/nearest.hpp"

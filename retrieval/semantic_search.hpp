@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../pretrained/sentence_embedder.hpp"
+#include "../pretrained/heads/sentence_embedder.hpp"
 
 namespace xgrad::retrieval {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "../base/detail/folder_files.hpp"
+#include "../base/detail/system/folder_files.hpp"
 #include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
 #include "detail/decoders.hpp"

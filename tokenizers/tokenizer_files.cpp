@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../base/detail/folder_files.hpp"
-#include "../base/detail/json_text.hpp"
-#include "../base/detail/json_tree.hpp"
+#include "../base/detail/system/folder_files.hpp"
+#include "../base/detail/text/json_text.hpp"
+#include "../base/detail/text/json_tree.hpp"
 #include "../base/error.hpp"
 #include "../base/folder.hpp"
 #include "detail/files/model_folder.hpp"

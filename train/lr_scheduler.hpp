@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
-#include "optimizer.hpp"
+#include "optimizers/optimizer.hpp"
 
 namespace xgrad {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../base/detail/seconds_since.hpp"
+#include "../base/detail/system/seconds_since.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
 #include "detail/fit_loop.hpp"

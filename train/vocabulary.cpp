@@ -4,7 +4,7 @@
 #include <map>
 #include <span>
 
-#include "../base/detail/folder_files.hpp"
+#include "../base/detail/system/folder_files.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <xgrad/base/detail/launcher.hpp>
-#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/detail/system/launcher.hpp>
+#include <xgrad/base/detail/text/parse.hpp>
 #include <xgrad/base/error.hpp>
 
 namespace apps {

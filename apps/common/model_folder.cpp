@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <functional>
 
-#include <xgrad/base/detail/folder_files.hpp>
-#include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/detail/system/folder_files.hpp>
+#include <xgrad/base/detail/system/folder_names.hpp>
 #include <xgrad/base/folder.hpp>
 
 #include "paths.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <system_error>
 
-#include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/detail/system/folder_names.hpp>
 
 namespace apps {
 namespace {

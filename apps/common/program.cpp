@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <xgrad/base/detail/retried.hpp>
+#include <xgrad/base/detail/system/retried.hpp>
 
 #include "interruption.hpp"
 

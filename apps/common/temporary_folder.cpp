@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/detail/system/folder_names.hpp>
 #include <xgrad/base/error.hpp>
 
 namespace apps {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <xgrad/base/detail/retried.hpp>
+#include <xgrad/base/detail/system/retried.hpp>
 
 #include "utf8.hpp"
 

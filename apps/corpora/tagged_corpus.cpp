@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <xgrad/base/detail/folder_names.hpp>
+#include <xgrad/base/detail/system/folder_names.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "line_reader.hpp"

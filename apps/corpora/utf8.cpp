@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/detail/text/utf8.hpp>
 
 namespace apps {
 

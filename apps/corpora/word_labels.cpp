@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/detail/text/parse.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "line_reader.hpp"

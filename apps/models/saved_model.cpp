@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/detail/text/parse.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
 
 namespace apps {

@@ -10,7 +10,7 @@
 
 #include <xgrad/base/error.hpp>
 #include <xgrad/files/safetensors.hpp>
-#include <xgrad/models/encoder_layer.hpp>
+#include <xgrad/models/transformer/encoder_layer.hpp>
 
 namespace apps {
 

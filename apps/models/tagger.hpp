@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/encoder.hpp>
-#include <xgrad/models/positional_encoding.hpp>
+#include <xgrad/models/attention/positional_encoding.hpp>
+#include <xgrad/models/layers/embedding.hpp>
+#include <xgrad/models/transformer/encoder.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "../corpora/tagged_corpus.hpp"

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/base/file.hpp>
 #include <xgrad/mpi/fit.hpp>
 

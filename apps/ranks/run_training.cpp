@@ -10,7 +10,7 @@
 
 #include "mpi_ranks.hpp"
 #else
-#include <xgrad/base/detail/launcher.hpp>
+#include <xgrad/base/detail/system/launcher.hpp>
 #endif
 #include <xgrad/ops/product/matmul_precision.hpp>
 

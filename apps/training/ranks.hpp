@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/base/detail/json_tree_fwd.hpp>
+#include <xgrad/base/detail/text/json_tree_fwd.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/train/trainer.hpp>
 #include <xgrad/train/weighted_loss.hpp>

@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-#include <xgrad/base/detail/folder_names.hpp>
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/system/folder_names.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/base/error.hpp>
 
 #include "../common/command_line.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/base/detail/json_tree_fwd.hpp>
+#include <xgrad/base/detail/text/json_tree_fwd.hpp>
 #include <xgrad/base/file.hpp>
 
 namespace apps {

@@ -6,8 +6,8 @@
 #include <exception>
 #include <optional>
 
-#include <xgrad/base/detail/checksum.hpp>
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/bytes/checksum.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 

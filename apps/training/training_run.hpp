@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/base/detail/json_tree_fwd.hpp>
-#include <xgrad/base/detail/range.hpp>
+#include <xgrad/base/detail/arrays/range.hpp>
+#include <xgrad/base/detail/text/json_tree_fwd.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
-#include <xgrad/train/adam.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
 #include <xgrad/train/trainer.hpp>
 
 #include "ranks.hpp"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/base/detail/checksum.hpp>
+#include <xgrad/base/detail/bytes/checksum.hpp>
 #include <xgrad/mpi.hpp>
 #include <xgrad/ops/product/matmul_precision.hpp>
 

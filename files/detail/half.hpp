@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "../../base/detail/bit_cast.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
 
 // Not installed.
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "../../base/detail/json_text.hpp"
-#include "../../base/detail/utf8.hpp"
+#include "../../base/detail/text/json_text.hpp"
+#include "../../base/detail/text/utf8.hpp"
 #include "../../base/error.hpp"
 #include "../tensor_view.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../tensor_view.hpp"
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "../../base/detail/arrays/value.hpp"
 #include "../../base/detail/module_frame.hpp"
 #include "../../base/detail/product_precision.hpp"
-#include "../../base/detail/value.hpp"
 #include "../op.hpp"
 
 namespace xgrad {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/mt19937.hpp"
-#include "../../base/detail/parallel.hpp"
+#include "../../base/detail/arrays/mt19937.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/parallel.hpp"
 #include "../gemm/gemm.hpp"
 #include "../lanes.hpp"
 #include "../pointwise/vectorized_math.hpp"

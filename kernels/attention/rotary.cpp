@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 
 namespace xgrad::kernels {
 

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <optional>
 
-#include "../../base/detail/openmp.hpp"
+#include "../../base/detail/system/openmp.hpp"
 
 namespace xgrad::kernels {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../lanes.hpp"
 
 namespace xgrad::kernels {

@@ -1,8 +1,8 @@
 #include "gemm.hpp"
 
+#include "../../base/detail/arrays/vectorized.hpp"
 #include "../../base/detail/product_precision.hpp"
-#include "../../base/detail/vectorized.hpp"
-#include "bfloat16.hpp"
+#include "../low_precision/bfloat16.hpp"
 #include "few_rows.hpp"
 #include "large_gemm.hpp"
 #include "onednn_gemm.hpp"

@@ -1,6 +1,6 @@
 #include "linear.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../rows/reduce.hpp"
 #include "gemm.hpp"
 

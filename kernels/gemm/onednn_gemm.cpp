@@ -8,9 +8,9 @@
 
 #include <dnnl.hpp>
 
-#include "../../base/detail/openmp.hpp"
-#include "../../base/detail/pieces.hpp"
-#include "bfloat16.hpp"
+#include "../../base/detail/system/openmp.hpp"
+#include "../../base/detail/system/pieces.hpp"
+#include "../low_precision/bfloat16.hpp"
 
 namespace xgrad::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../matrix.hpp"
 #include "../pointwise/binary.hpp"
 #include "../thread_memory.hpp"

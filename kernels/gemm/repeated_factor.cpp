@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "../../base/detail/product_precision.hpp"
-#include "bfloat16.hpp"
+#include "../low_precision/bfloat16.hpp"
 #include "gemm.hpp"
 #include "large_gemm.hpp"
 #include "pack.hpp"

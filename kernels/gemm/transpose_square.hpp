@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "../../base/detail/vectorized.hpp"
+#include "../../base/detail/arrays/vectorized.hpp"
 
 namespace xgrad::kernels {
 

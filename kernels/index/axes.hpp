@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../matrix.hpp"
 
 namespace xgrad::kernels {

@@ -1,6 +1,6 @@
 #include "gather.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "axes.hpp"
 
 namespace xgrad::kernels {

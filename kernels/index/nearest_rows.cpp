@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../../base/detail/parallel.hpp"
 #include "../../base/detail/product_precision.hpp"
+#include "../../base/detail/system/parallel.hpp"
 #include "../gemm/gemm.hpp"
 
 namespace xgrad::kernels {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../index/axes.hpp"
 #include "vectorized_math.hpp"
 

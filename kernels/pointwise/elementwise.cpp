@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "vectorized_math.hpp"
 
 namespace xgrad::kernels {

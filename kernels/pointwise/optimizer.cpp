@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/pieces.hpp"
-#include "../gemm/bfloat16.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/pieces.hpp"
+#include "../low_precision/bfloat16.hpp"
 
 namespace xgrad::kernels {
 

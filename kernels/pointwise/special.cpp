@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 
 namespace xgrad::kernels {
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/vectorized.hpp"
+#include "../../base/detail/arrays/vectorized.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
 
 /// exp, expm1, log, log1p, logaddexp, tanh, erf, sin and cos without branches or calls, so that a loop over
 /// them becomes vector code. At most 2 units in the last place from the exact value; nan, infinities,

@@ -1,6 +1,6 @@
 #include "gates.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../pointwise/vectorized_math.hpp"
 
 namespace xgrad::kernels {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "row_statistics.hpp"
 
 namespace xgrad::kernels {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../pointwise/vectorized_math.hpp"
 
 namespace xgrad::kernels {

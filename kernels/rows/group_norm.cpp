@@ -1,6 +1,6 @@
 #include "group_norm.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "reduce.hpp"
 #include "row_statistics.hpp"
 

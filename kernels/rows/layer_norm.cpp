@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "reduce.hpp"
 #include "row_statistics.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../lanes.hpp"
 
 namespace xgrad::kernels {

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../pointwise/vectorized_math.hpp"
 
 namespace xgrad::kernels {

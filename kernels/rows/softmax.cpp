@@ -1,6 +1,6 @@
 #include "softmax.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../lanes.hpp"
 #include "softmax_row.hpp"
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "../../base/detail/bit_cast.hpp"
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/bytes/bit_cast.hpp"
+#include "../../base/detail/system/pieces.hpp"
 
 namespace xgrad::kernels {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 
 namespace xgrad::kernels {
 namespace {

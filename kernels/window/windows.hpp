@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 
 namespace xgrad::kernels {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "../../base/error.hpp"
-#include "../multi_head_attention.hpp"
+#include "../attention/multi_head_attention.hpp"
 #include "../transformer_block.hpp"
 #include "sizes.hpp"
 

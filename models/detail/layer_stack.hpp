@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../../base/random.hpp"
-#include "../multi_head_attention.hpp"
+#include "../attention/multi_head_attention.hpp"
 
 namespace xgrad::detail {
 

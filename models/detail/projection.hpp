@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../ops/attention/self_attention.hpp"
-#include "../linear.hpp"
+#include "../layers/linear.hpp"
 
 namespace xgrad::detail {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "../../base/detail/range.hpp"
+#include "../../base/detail/arrays/range.hpp"
 #include "../communicator.hpp"
 #include "tree_reduction.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../base/detail/range.hpp"
+#include "../../base/detail/arrays/range.hpp"
 #include "../communicator.hpp"
 
 namespace xgrad::detail {

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "../../base/detail/json_text.hpp"
-#include "../../base/detail/parse.hpp"
+#include "../../base/detail/text/json_text.hpp"
+#include "../../base/detail/text/parse.hpp"
 
 namespace xgrad::onnx::detail {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "../../base/error.hpp"
-#include "emitters.hpp"
+#include "emitters/emitters.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

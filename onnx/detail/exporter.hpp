@@ -13,7 +13,7 @@
 #include "../../models/module.hpp"
 #include "../value.hpp"
 #include "graph_writer.hpp"
-#include "lengths.hpp"
+#include "operators/lengths.hpp"
 
 namespace xgrad::onnx::detail {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "../../base/detail/parse.hpp"
+#include "../../base/detail/text/parse.hpp"
 #include "../../ops/attention/attention.hpp"
 #include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "model.hpp"
-#include "operators.hpp"
+#include "operators/operators.hpp"
 
 namespace xgrad::onnx::detail {
 

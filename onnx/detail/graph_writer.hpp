@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../../base/array.hpp"
-#include "../../base/detail/protobuf.hpp"
+#include "../../base/detail/bytes/protobuf.hpp"
 #include "../../base/file.hpp"
 
 namespace xgrad::onnx::detail {

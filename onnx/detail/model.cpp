@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "../../base/detail/json_text.hpp"
-#include "../../base/detail/protobuf.hpp"
+#include "../../base/detail/bytes/protobuf.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/folder.hpp"
-#include "operators.hpp"
+#include "operators/operators.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

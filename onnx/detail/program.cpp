@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <unordered_map>
 
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "fusion.hpp"
-#include "operators.hpp"
+#include "operators/operators.hpp"
 #include "types.hpp"
 
 namespace xgrad::onnx::detail {

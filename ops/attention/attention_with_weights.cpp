@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "../../base/detail/mt19937.hpp"
+#include "../../base/detail/arrays/mt19937.hpp"
 #include "../index/indexing.hpp"
+#include "../index/masked_fill.hpp"
 #include "../norm/softmax.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/elementwise.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../product/matmul.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/attention_call.hpp"

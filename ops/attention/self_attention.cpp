@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "../../base/detail/parallel.hpp"
+#include "../../base/detail/system/parallel.hpp"
 #include "../../graph/fused.hpp"
-#include "../../kernels/gemm/int8.hpp"
 #include "../../kernels/gemm/linear.hpp"
+#include "../../kernels/low_precision/int8.hpp"
 #include "../../kernels/thread_memory.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../index/indexing.hpp"

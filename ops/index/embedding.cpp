@@ -7,8 +7,8 @@
 #include "../../graph/record.hpp"
 #include "../../kernels/index/embedding.hpp"
 #include "../../kernels/pointwise/binary.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
+#include "masked_fill.hpp"
 
 namespace xgrad {
 namespace ops {

@@ -6,10 +6,10 @@
 
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/detail/weighted.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "embedding.hpp"
 #include "indexing.hpp"
+#include "masked_fill.hpp"
 #include "scatter.hpp"
 
 namespace xgrad {

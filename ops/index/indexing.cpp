@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../base/detail/broadcast.hpp"
+#include "../../base/detail/arrays/broadcast.hpp"
 #include "../../graph/record.hpp"
 #include "../../kernels/index/embedding.hpp"
 #include "../../kernels/index/gather.hpp"

@@ -12,11 +12,11 @@
 #include "../linalg/detail/matrices.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/broadcast.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../reduce/detail/middle_axis.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/indices.hpp"
 #include "indexing.hpp"
+#include "masked_fill.hpp"
 
 namespace xgrad {
 namespace ops {

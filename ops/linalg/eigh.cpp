@@ -7,8 +7,8 @@
 
 #include "../../graph/record_many.hpp"
 #include "../../kernels/lapack/lapack.hpp"
+#include "../index/masked_fill.hpp"
 #include "../pointwise/elementwise.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../product/matmul.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/matrices.hpp"

@@ -9,7 +9,7 @@
 #include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/lapack/lapack.hpp"
 #include "../index/indexing.hpp"
-#include "../pointwise/masked_fill.hpp"
+#include "../index/masked_fill.hpp"
 #include "../product/matmul.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/matrices.hpp"

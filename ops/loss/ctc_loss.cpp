@@ -8,8 +8,8 @@
 #include "../../graph/fused.hpp"
 #include "../../kernels/rows/ctc.hpp"
 #include "../index/indexing.hpp"
+#include "../index/where.hpp"
 #include "../pointwise/arithmetic.hpp"
-#include "../pointwise/where.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/losses.hpp"
 

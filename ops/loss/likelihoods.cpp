@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "../index/masked_fill.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/elementwise.hpp"
 #include "../pointwise/logarithms.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/losses.hpp"
 

@@ -7,11 +7,11 @@
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "../../kernels/rows/reduce.hpp"
 #include "../index/indexing.hpp"
+#include "../index/masked_fill.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/detail/pointwise.hpp"
 #include "../pointwise/elementwise.hpp"
 #include "../pointwise/logarithms.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/losses.hpp"
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "../index/indexing.hpp"
+#include "../index/masked_fill.hpp"
+#include "../index/where.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/elementwise.hpp"
-#include "../pointwise/masked_fill.hpp"
-#include "../pointwise/where.hpp"
 #include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/losses.hpp"

@@ -2,9 +2,9 @@
 
 #include "../../graph/fused.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../index/masked_fill.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
-#include "masked_fill.hpp"
 #include "rounding.hpp"
 
 namespace xgrad {

@@ -5,10 +5,10 @@
 #include "../../graph/kernel_backward.hpp"
 #include "../../kernels/pointwise/binary.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../index/masked_fill.hpp"
 #include "detail/pointwise.hpp"
 #include "detail/weighted.hpp"
 #include "elementwise.hpp"
-#include "masked_fill.hpp"
 
 namespace xgrad {
 namespace {

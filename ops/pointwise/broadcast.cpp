@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../../graph/record.hpp"
 #include "../../kernels/index/permute.hpp"
 #include "../../kernels/rows/reduce.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../../base/detail/broadcast.hpp"
+#include "../../base/detail/arrays/broadcast.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 

@@ -1,6 +1,6 @@
 #include "comparisons.hpp"
 
-#include "../../base/detail/broadcast.hpp"
+#include "../../base/detail/arrays/broadcast.hpp"
 
 namespace xgrad {
 

@@ -7,10 +7,10 @@
 
 #include "../../graph/fused.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../index/masked_fill.hpp"
+#include "../index/where.hpp"
 #include "detail/pointwise.hpp"
-#include "masked_fill.hpp"
 #include "special.hpp"
-#include "where.hpp"
 
 namespace xgrad {
 namespace ops {

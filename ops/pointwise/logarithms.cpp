@@ -4,9 +4,9 @@
 
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "../../kernels/pointwise/special.hpp"
+#include "../index/masked_fill.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
-#include "masked_fill.hpp"
 
 namespace xgrad {
 

@@ -1,9 +1,9 @@
 #include "prelu.hpp"
 
+#include "../index/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "arithmetic.hpp"
 #include "elementwise.hpp"
-#include "masked_fill.hpp"
 
 namespace xgrad {
 

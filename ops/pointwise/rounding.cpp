@@ -1,8 +1,8 @@
 #include "rounding.hpp"
 
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../index/where.hpp"
 #include "detail/pointwise.hpp"
-#include "where.hpp"
 
 namespace xgrad {
 

@@ -4,11 +4,11 @@
 
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "../../kernels/pointwise/special.hpp"
+#include "../index/masked_fill.hpp"
+#include "../index/where.hpp"
 #include "arithmetic.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
-#include "masked_fill.hpp"
-#include "where.hpp"
 
 namespace xgrad {
 

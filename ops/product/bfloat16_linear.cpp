@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "../../graph/fused.hpp"
-#include "../../kernels/gemm/bfloat16.hpp"
 #include "../../kernels/gemm/few_rows.hpp"
 #include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/gemm/linear.hpp"
+#include "../../kernels/low_precision/bfloat16.hpp"
 #include "../../kernels/rows/reduce.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "linear.hpp"

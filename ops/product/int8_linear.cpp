@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "../../graph/record.hpp"
-#include "../../kernels/gemm/int8.hpp"
+#include "../../kernels/low_precision/int8.hpp"
 
 namespace xgrad {
 namespace {

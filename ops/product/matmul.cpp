@@ -1,11 +1,11 @@
 #include "matmul.hpp"
 
-#include "../../base/detail/pieces.hpp"
+#include "../../base/detail/system/pieces.hpp"
 #include "../../graph/record.hpp"
 #include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/index/axes.hpp"
+#include "../index/masked_fill.hpp"
 #include "../pointwise/broadcast.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 
 namespace xgrad {

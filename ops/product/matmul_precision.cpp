@@ -1,8 +1,8 @@
 #include "matmul_precision.hpp"
 
 #include "../../base/error.hpp"
-#include "../../kernels/gemm/bfloat16.hpp"
 #include "../../kernels/gemm/gemm.hpp"
+#include "../../kernels/low_precision/bfloat16.hpp"
 
 namespace xgrad {
 

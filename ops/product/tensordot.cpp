@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../base/detail/broadcast.hpp"
+#include "../../base/detail/arrays/broadcast.hpp"
 #include "../shape/rearrange.hpp"
 #include "../shape/shapes.hpp"
 #include "matmul.hpp"

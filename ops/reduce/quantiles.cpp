@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "../index/where.hpp"
 #include "../pointwise/arithmetic.hpp"
-#include "../pointwise/where.hpp"
 #include "detail/elements_at.hpp"
 
 namespace xgrad {

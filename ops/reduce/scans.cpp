@@ -5,8 +5,8 @@
 #include "../../graph/fused.hpp"
 #include "../../kernels/rows/scan.hpp"
 #include "../index/indexing.hpp"
+#include "../index/masked_fill.hpp"
 #include "../pointwise/elementwise.hpp"
-#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/middle_axis.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "../../models/key_value_cache.hpp"
+#include "../../models/attention/key_value_cache.hpp"
 
 // Not installed.
 

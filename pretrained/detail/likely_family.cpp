@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
 

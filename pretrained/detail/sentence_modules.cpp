@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "../../base/detail/folder_files.hpp"
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/system/folder_files.hpp"
+#include "../../base/detail/text/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
 #include "../../ops/norm/layer_norm.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../models/module.hpp"
-#include "../pooling.hpp"
+#include "../heads/pooling.hpp"
 #include "config/named_function.hpp"
 
 // Not installed: the files of a folder of sentence-transformers.

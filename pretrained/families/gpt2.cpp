@@ -1,5 +1,5 @@
 
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 #include "../detail/family.hpp"
 
 // GPT-2 (Radford et al. 2019): learned positions, LayerNorm in front, an output tied to the words. Its files

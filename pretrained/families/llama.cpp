@@ -1,5 +1,5 @@
 
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 #include "../detail/config/rotary_fields.hpp"
 #include "../detail/family.hpp"
 

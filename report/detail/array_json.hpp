@@ -5,7 +5,7 @@
 #include <string>
 
 #include "../../base/array.hpp"
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 
 // Not installed: arrays in the format of docs/report_format.md.
 

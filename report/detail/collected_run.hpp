@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 #include "../report.hpp"
 #include "recording.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../autograd/detail/trace.hpp"
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 #include "../../models/module.hpp"
 
 // Not installed: the ops of a program.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../base/array.hpp"
-#include "../../base/detail/json_tree.hpp"
+#include "../../base/detail/text/json_tree.hpp"
 
 // Not installed: summary statistics of an array.
 

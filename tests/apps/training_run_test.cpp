@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/common/command_line.hpp"

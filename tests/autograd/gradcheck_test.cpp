@@ -11,11 +11,11 @@
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/index/indexing.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 #include <xgrad/ops/norm/layer_norm.hpp>
 #include <xgrad/ops/norm/softmax.hpp>
 #include <xgrad/ops/pointwise/broadcast.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
-#include <xgrad/ops/pointwise/masked_fill.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/cpu_quota.hpp>
+#include <xgrad/base/detail/system/cpu_quota.hpp>
 
 #include "temporary_folder.hpp"
 

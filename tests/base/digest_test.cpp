@@ -1,4 +1,4 @@
-#include "../../base/detail/digest.hpp"
+#include "../../base/detail/bytes/digest.hpp"
 
 #include <string>
 

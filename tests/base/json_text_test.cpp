@@ -1,4 +1,4 @@
-#include "../../base/detail/json_text.hpp"
+#include "../../base/detail/text/json_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/number_text.hpp>
+#include <xgrad/base/detail/text/number_text.hpp>
 
 namespace number_text_test {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/openmp.hpp>
+#include <xgrad/base/detail/system/openmp.hpp>
 
 extern "C" {
 [[gnu::weak]] int omp_get_max_threads();

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/detail/text/parse.hpp>
 #include <xgrad/base/random.hpp>
 
 namespace parse_test {

@@ -14,8 +14,8 @@
 
 #include <xgrad/base/creation.hpp>
 #include <xgrad/base/error.hpp>
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/embedding.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops/pointwise/dropout.hpp>
 

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 #include <xgrad/xgrad.hpp>
 
-#include <xgrad/base/detail/parallel.hpp>
+#include <xgrad/base/detail/system/parallel.hpp>
 #include <xgrad/kernels/gemm/gemm.hpp>
 
 #include "expect_error.hpp"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/detail/text/utf8.hpp>
 
 namespace utf8_test {
 

@@ -21,10 +21,10 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/folder_files.hpp>
+#include <xgrad/base/detail/system/folder_files.hpp>
 #include <xgrad/base/file.hpp>
 #include <xgrad/files.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "expect_error.hpp"

@@ -22,7 +22,7 @@
 #include <xgrad/base/file.hpp>
 #include <xgrad/base/folder.hpp>
 #include <xgrad/files.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/train/detail/metrics_log.hpp>
 #include <xgrad/train/trainer.hpp>
 #include <xgrad/train/vocabulary.hpp>

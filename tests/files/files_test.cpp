@@ -19,7 +19,7 @@
 #include <xgrad/base/error.hpp>
 #include <xgrad/files/npy.hpp>
 #include <xgrad/files/safetensors.hpp>
-#include <xgrad/models/encoder.hpp>
+#include <xgrad/models/transformer/encoder.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

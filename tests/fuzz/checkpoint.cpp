@@ -1,11 +1,11 @@
 // Checkpoints: a refused one changes nothing
 #include <xgrad/base/random.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
-#include <xgrad/train/adam.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
 
 #include "safetensors_mutator.hpp"
 

@@ -1,7 +1,7 @@
 // Models of sentencepiece: what is read splits any text and puts it together again
 // seeds: tests/data/pretrained/tokenizers/sentencepiece_unigram
 // tests/data/pretrained/tokenizers/sentencepiece_bpe
-#include <xgrad/base/detail/protobuf.hpp>
+#include <xgrad/base/detail/bytes/protobuf.hpp>
 
 #include "protobuf_mutator.hpp"
 #include "tokenizer_folder.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/detail/text/utf8.hpp>
 #include <xgrad/tokenizers/decode_stream.hpp>
 #include <xgrad/tokenizers/tokenizer.hpp>
 

@@ -22,6 +22,8 @@
 #include <xgrad/ops/attention/attention_with_weights.hpp>
 #include <xgrad/ops/index/embedding.hpp>
 #include <xgrad/ops/index/indexing.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
+#include <xgrad/ops/index/where.hpp>
 #include <xgrad/ops/linalg/eigh.hpp>
 #include <xgrad/ops/linalg/qr.hpp>
 #include <xgrad/ops/linalg/svd.hpp>
@@ -30,8 +32,6 @@
 #include <xgrad/ops/norm/softmax.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
 #include <xgrad/ops/pointwise/gated.hpp>
-#include <xgrad/ops/pointwise/masked_fill.hpp>
-#include <xgrad/ops/pointwise/where.hpp>
 #include <xgrad/ops/product/linear.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>

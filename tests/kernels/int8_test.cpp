@@ -1,6 +1,6 @@
 // Products of 8-bit integers with each kind of instructions that the processor has, beside sums in 64 bits.
 
-#include <xgrad/kernels/gemm/int8.hpp>
+#include <xgrad/kernels/low_precision/int8.hpp>
 
 #include <algorithm>
 #include <cmath>

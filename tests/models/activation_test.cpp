@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/models/activation.hpp>
+#include <xgrad/models/layers/activation.hpp>
 
 namespace {
 

@@ -3,16 +3,16 @@
 #include <cmath>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/encoder.hpp>
-#include <xgrad/models/encoder_layer.hpp>
-#include <xgrad/models/positional_encoding.hpp>
-#include <xgrad/models/self_attention.hpp>
+#include <xgrad/models/attention/positional_encoding.hpp>
+#include <xgrad/models/attention/self_attention.hpp>
+#include <xgrad/models/layers/embedding.hpp>
+#include <xgrad/models/transformer/encoder.hpp>
+#include <xgrad/models/transformer/encoder_layer.hpp>
 #include <xgrad/ops/index/indexing.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 #include <xgrad/ops/norm/layer_norm.hpp>
 #include <xgrad/ops/norm/softmax.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
-#include <xgrad/ops/pointwise/masked_fill.hpp>
 #include <xgrad/ops/product/linear.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>

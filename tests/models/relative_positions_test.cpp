@@ -1,4 +1,4 @@
-#include <xgrad/models/relative_positions.hpp>
+#include <xgrad/models/attention/relative_positions.hpp>
 
 #include <fstream>
 #include <limits>

@@ -1,4 +1,4 @@
-#include <xgrad/models/rotary_tables.hpp>
+#include <xgrad/models/attention/rotary_tables.hpp>
 
 #include <cmath>
 #include <fstream>

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/models/rotary_tables.hpp>
+#include <xgrad/models/attention/rotary_tables.hpp>
 #include <xgrad/models/transformer_block.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/checksum.hpp>
+#include <xgrad/base/detail/bytes/checksum.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/base/random.hpp>
 #include <xgrad/train/trainer.hpp>

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/base/detail/checksum.hpp>
+#include <xgrad/base/detail/bytes/checksum.hpp>
 #include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/mpi.hpp>
 #include <xgrad/train/data.hpp>

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/models/encoder.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
+#include <xgrad/models/transformer/encoder.hpp>
 #include <xgrad/mpi/sharded_step.hpp>
 #include <xgrad/ops.hpp>
-#include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
 
 namespace xgrad_tests {
 

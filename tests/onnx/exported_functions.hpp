@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/onnx/detail/unary_operators.hpp>
+#include <xgrad/onnx/detail/operators/unary.hpp>
 #include <xgrad/xgrad.hpp>
 
 namespace xgrad_tests {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/base/detail/protobuf.hpp>
+#include <xgrad/base/detail/bytes/protobuf.hpp>
 
 namespace xgrad_tests {
 

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
+#include <xgrad/models/attention/relative_positions.hpp>
 #include <xgrad/models/distributions.hpp>
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/layer_norm.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/embedding.hpp>
+#include <xgrad/models/layers/layer_norm.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/models/recurrent.hpp>
-#include <xgrad/models/relative_positions.hpp>
 #include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops.hpp>
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <xgrad/onnx.hpp>
-#include <xgrad/onnx/detail/emitters.hpp>
-#include <xgrad/onnx/detail/operators.hpp>
+#include <xgrad/onnx/detail/emitters/emitters.hpp>
+#include <xgrad/onnx/detail/operators/operators.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/common/command_line.hpp"

@@ -6,16 +6,16 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 #include <xgrad/tokenizers/tokenizer.hpp>
 
-#include "../../tokenizers/detail/files/json.hpp"
+#include "../../base/detail/text/json.hpp"
 
 namespace failing_allocations_test {
 
+using xgrad::detail::Json;
 using xgrad::detail::JsonTree, xgrad::detail::OrderedJsonTree;
 using xgrad::tokenizers::Tokenizer;
-using xgrad::tokenizers::detail::Json;
 
 /// Calls f with each allocation failing that is `stride` after another, alone or with all after it, until f
 /// ends without an error. Returns the number of failures, each of which must be std::bad_alloc.

@@ -1,4 +1,4 @@
-#include "../../tokenizers/detail/files/json.hpp"
+#include "../../base/detail/text/json.hpp"
 #include "../../base/error.hpp"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace json_test {
 
 using xgrad::FileError;
-using xgrad::tokenizers::detail::Json;
+using xgrad::detail::Json;
 using xgrad_tests::message_of;
 
 TEST(JsonTest, ReadsValuesOfTheTypeThatIsAskedFor) {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/detail/text/utf8.hpp>
 #include <xgrad/tokenizers/decode_stream.hpp>
 
 #include "tokenizer_cases.hpp"

@@ -9,16 +9,16 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/base/detail/number_text.hpp>
-#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/detail/text/number_text.hpp>
+#include <xgrad/base/detail/text/parse.hpp>
 #include <xgrad/base/pool.hpp>
 #include <xgrad/base/random.hpp>
-#include <xgrad/models/channel_norms.hpp>
+#include <xgrad/models/layers/channel_norms.hpp>
 #include <xgrad/ops/pointwise/arithmetic.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/train/data.hpp>
-#include <xgrad/train/lbfgs.hpp>
 #include <xgrad/train/moving_average.hpp>
+#include <xgrad/train/optimizers/lbfgs.hpp>
 
 #include "optimizer_kinds.hpp"
 

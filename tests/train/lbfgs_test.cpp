@@ -1,6 +1,6 @@
 // LBFGS: PyTorch's steps and calls of the closure, and a state that can be saved.
 
-#include <xgrad/train/lbfgs.hpp>
+#include <xgrad/train/optimizers/lbfgs.hpp>
 
 #include <cmath>
 #include <stdexcept>

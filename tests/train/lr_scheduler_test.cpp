@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/train/adam.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
-#include <xgrad/train/sgd.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
+#include <xgrad/train/optimizers/sgd.hpp>
 
 #include "expect_error.hpp"
 #include "optim_cases.hpp"

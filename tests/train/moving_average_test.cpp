@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/train/moving_average.hpp>
 
 #include "expect_error.hpp"

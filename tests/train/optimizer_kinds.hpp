@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include <xgrad/train/adagrad.hpp>
-#include <xgrad/train/adam.hpp>
-#include <xgrad/train/muon.hpp>
-#include <xgrad/train/rmsprop.hpp>
-#include <xgrad/train/sgd.hpp>
+#include <xgrad/train/optimizers/adagrad.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
+#include <xgrad/train/optimizers/muon.hpp>
+#include <xgrad/train/optimizers/rmsprop.hpp>
+#include <xgrad/train/optimizers/sgd.hpp>
 
 namespace xgrad_tests {
 

@@ -3,17 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/models/linear.hpp>
+#include <xgrad/models/layers/linear.hpp>
 #include <xgrad/ops/index/indexing.hpp>
 #include <xgrad/ops/loss/losses.hpp>
 #include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
-#include <xgrad/train/adagrad.hpp>
-#include <xgrad/train/adam.hpp>
-#include <xgrad/train/muon.hpp>
-#include <xgrad/train/rmsprop.hpp>
-#include <xgrad/train/sgd.hpp>
+#include <xgrad/train/optimizers/adagrad.hpp>
+#include <xgrad/train/optimizers/adam.hpp>
+#include <xgrad/train/optimizers/muon.hpp>
+#include <xgrad/train/optimizers/rmsprop.hpp>
+#include <xgrad/train/optimizers/sgd.hpp>
 
 #include "expect_error.hpp"
 #include "optim_cases.hpp"

@@ -8,7 +8,7 @@
 
 #include <xgrad/base/random.hpp>
 #include <xgrad/models/eval_mode.hpp>
-#include <xgrad/models/feed_forward.hpp>
+#include <xgrad/models/transformer/feed_forward.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/stateful.hpp>
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "../../base/detail/number_text.hpp"
+#include "../../base/detail/text/number_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
 #include "../trainer.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "../../base/detail/retried.hpp"
+#include "../../base/detail/system/retried.hpp"
 
 namespace xgrad {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "../../base/detail/seconds_since.hpp"
+#include "../../base/detail/system/seconds_since.hpp"
 
 namespace xgrad::detail {
 namespace {

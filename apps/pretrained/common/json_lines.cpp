@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include <xgrad/base/detail/json_tree.hpp>
+#include <xgrad/base/detail/text/json_tree.hpp>
 
 namespace apps {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include <xgrad/base/folder.hpp>
-#include <xgrad/pretrained/fine_tuning.hpp>
+#include <xgrad/pretrained/heads/fine_tuning.hpp>
 #include <xgrad/pretrained/model.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
 

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include <xgrad/base/detail/utf8.hpp>
+#include <xgrad/base/detail/text/utf8.hpp>
 #include <xgrad/base/pool.hpp>
 
 #include "../../common/interruption.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "../../../base/detail/mt19937.hpp"
+#include "../../../base/detail/arrays/mt19937.hpp"
 #include "../../../base/random.hpp"
 
 namespace xgrad::detail {

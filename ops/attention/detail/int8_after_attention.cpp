@@ -1,7 +1,7 @@
 #include "int8_after_attention.hpp"
 
 #include "../../../graph/record.hpp"
-#include "../../../kernels/gemm/int8_after_attention.hpp"
+#include "../../../kernels/low_precision/int8_after_attention.hpp"
 
 namespace xgrad::detail {
 namespace {

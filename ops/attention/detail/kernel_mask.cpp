@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "../../index/masked_fill.hpp"
 #include "../../pointwise/broadcast.hpp"
-#include "../../pointwise/masked_fill.hpp"
 
 namespace xgrad::detail {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "../../../base/detail/broadcast.hpp"
+#include "../../../base/detail/arrays/broadcast.hpp"
 #include "../../shape/shapes.hpp"
 
 namespace xgrad::detail {

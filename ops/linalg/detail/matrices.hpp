@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "../../../base/detail/pieces.hpp"
 #include "../../../base/detail/product_precision.hpp"
+#include "../../../base/detail/system/pieces.hpp"
 #include "../../../graph/variable.hpp"
 
 namespace xgrad::detail {

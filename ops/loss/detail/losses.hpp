@@ -2,7 +2,7 @@
 
 // Shared code of losses.
 
-#include "../../../base/detail/broadcast.hpp"
+#include "../../../base/detail/arrays/broadcast.hpp"
 #include "../../pointwise/detail/weighted.hpp"
 #include "../../reduce/reductions.hpp"
 #include "../losses.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../../index/masked_fill.hpp"
 #include "../arithmetic.hpp"
-#include "../masked_fill.hpp"
 
 namespace xgrad::detail {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "../../../kernels/gemm/int8.hpp"
+#include "../../../kernels/low_precision/int8.hpp"
 
 namespace xgrad::detail {
 

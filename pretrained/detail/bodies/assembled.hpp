@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "../../../models/embedding.hpp"
-#include "../../../models/rms_norm.hpp"
+#include "../../../models/layers/embedding.hpp"
+#include "../../../models/layers/rms_norm.hpp"
 #include "../../../models/transformer_block.hpp"
 #include "../../../ops/pointwise/dropout.hpp"
 #include "../weights/weights.hpp"

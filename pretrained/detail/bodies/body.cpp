@@ -6,11 +6,11 @@
 #include <variant>
 
 #include "../../../autograd/checkpoint.hpp"
-#include "../../../models/relative_positions.hpp"
+#include "../../../models/attention/relative_positions.hpp"
 #include "../../../ops/index/embedding.hpp"
 #include "../../../ops/index/indexing.hpp"
+#include "../../../ops/index/masked_fill.hpp"
 #include "../../../ops/pointwise/arithmetic.hpp"
-#include "../../../ops/pointwise/masked_fill.hpp"
 #include "../../../ops/shape/shapes.hpp"
 #include "../family.hpp"
 #include "../ids.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../../../models/key_value_cache.hpp"
-#include "../../../models/rotary_tables.hpp"
+#include "../../../models/attention/key_value_cache.hpp"
+#include "../../../models/attention/rotary_tables.hpp"
 #include "../../config.hpp"
 #include "../../input.hpp"
 #include "../body_options.hpp"

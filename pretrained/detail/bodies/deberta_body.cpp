@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../../ops/pointwise/masked_fill.hpp"
+#include "../../../ops/index/masked_fill.hpp"
 #include "../../../ops/shape/shapes.hpp"
 #include "../../../ops/window/convolution.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "../../../models/relative_positions.hpp"
+#include "../../../models/attention/relative_positions.hpp"
 #include "../../../ops/index/indexing.hpp"
 #include "../family.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-#include "../../../base/detail/json_tree.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {

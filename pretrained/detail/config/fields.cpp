@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "../../../tokenizers/detail/files/json.hpp"
+#include "../../../base/detail/text/json.hpp"
 
 namespace xgrad::pretrained::detail {
 
-using tokenizers::detail::Json;
+using xgrad::detail::Json;
 
 }  // namespace xgrad::pretrained::detail

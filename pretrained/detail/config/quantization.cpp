@@ -4,8 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/json_tree.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {

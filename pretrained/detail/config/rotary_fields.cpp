@@ -5,8 +5,8 @@
 #include <set>
 #include <variant>
 
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/json_tree.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../../../models/rotary_tables.hpp"
+#include "../../../models/attention/rotary_tables.hpp"
 #include "../family.hpp"
 
 // Not installed: rotary positions in a config.json.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../../../base/detail/folder_files.hpp"
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/system/folder_files.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../../../files/tensor_view.hpp"
 #include "json.hpp"

@@ -9,7 +9,7 @@
 
 #include "../../../tokenizers/tokenizer.hpp"
 #include "../../config.hpp"
-#include "../../sentence_embedder.hpp"
+#include "../../heads/sentence_embedder.hpp"
 
 // Not installed: how a folder of sentence-transformers treats texts and vectors, but for modules.
 

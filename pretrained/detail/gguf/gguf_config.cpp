@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/json_tree.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
 #include "../../../base/error.hpp"
 #include "../family.hpp"
 #include "gguf_fields.hpp"

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/json_tree.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "../../../base/detail/json_tree_fwd.hpp"
+#include "../../../base/detail/text/json_tree_fwd.hpp"
 #include "../../../files/gguf.hpp"
 
 // Not installed: what a GGUF file says of a model, for the files of pretrained/families/.

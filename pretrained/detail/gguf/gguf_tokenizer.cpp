@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/json_tree.hpp"
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/json_tree.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 #include "../../../base/error.hpp"
 #include "gguf_model.hpp"
 

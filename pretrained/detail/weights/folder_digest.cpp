@@ -6,8 +6,8 @@
 #include <set>
 #include <system_error>
 
-#include "../../../base/detail/digest.hpp"
-#include "../../../base/detail/folder_names.hpp"
+#include "../../../base/detail/bytes/digest.hpp"
+#include "../../../base/detail/system/folder_names.hpp"
 #include "../../../base/error.hpp"
 #include "../../../base/file.hpp"
 #include "weight_files.hpp"

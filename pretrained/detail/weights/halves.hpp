@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "../../../base/detail/bit_cast.hpp"
+#include "../../../base/detail/bytes/bit_cast.hpp"
 
 // Not installed: numbers of 16 bits.
 namespace xgrad::pretrained::detail {

@@ -5,9 +5,9 @@
 #include <span>
 #include <system_error>
 
-#include "../../../base/detail/folder_files.hpp"
-#include "../../../base/detail/folder_names.hpp"
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/system/folder_files.hpp"
+#include "../../../base/detail/system/folder_names.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/folder.hpp"
 #include "../../../files/safetensors.hpp"
 #include "../config/quantization.hpp"

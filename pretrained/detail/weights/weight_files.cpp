@@ -8,9 +8,9 @@
 #include <set>
 #include <type_traits>
 
-#include "../../../base/detail/bit_cast.hpp"
-#include "../../../base/detail/folder_files.hpp"
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/bytes/bit_cast.hpp"
+#include "../../../base/detail/system/folder_files.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../config/json.hpp"
 

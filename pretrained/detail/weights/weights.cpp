@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../../../base/random.hpp"
 #include "../family.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../../../models/layer_norm.hpp"
-#include "../../../models/linear.hpp"
+#include "../../../models/layers/layer_norm.hpp"
+#include "../../../models/layers/linear.hpp"
 #include "../../config.hpp"
 #include "../../model.hpp"
 #include "stored_as.hpp"

@@ -124,7 +124,8 @@ struct Op {
   std::string name;
   std::vector<Case> cases = {};
   std::vector<ErrorCase> errors = {};
-  std::vector<Case> large = {};  ///< of arrays that kernels divide among threads (base/detail/pieces.hpp)
+  std::vector<Case> large =
+      {};  ///< of arrays that kernels divide among threads (base/detail/system/pieces.hpp)
   std::vector<Tail> tails = {};
   bool passes_nan_on = true;     ///< an input with nan makes a result with nan
   bool takes_any_length = true;  ///< also of no elements

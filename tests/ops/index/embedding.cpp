@@ -7,8 +7,8 @@
 
 #include <xgrad/base/random.hpp>
 #include <xgrad/graph/watch.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 #include <xgrad/ops/loss/linear_cross_entropy.hpp>
-#include <xgrad/ops/pointwise/masked_fill.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
 

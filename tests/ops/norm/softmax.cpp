@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/ops/pointwise/masked_fill.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 
 #include "../common/call.hpp"
 #include "../common/draw.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/ops/pointwise/where.hpp>
+#include <xgrad/ops/index/where.hpp>
 
 #include "../common/pointwise.hpp"
 

@@ -1,5 +1,5 @@
 // What there is to test of masked_fill.
-#include <xgrad/ops/pointwise/masked_fill.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 
 #include <gtest/gtest.h>
 

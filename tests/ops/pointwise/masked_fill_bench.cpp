@@ -1,4 +1,4 @@
-#include <xgrad/ops/pointwise/masked_fill.hpp>
+#include <xgrad/ops/index/masked_fill.hpp>
 
 #include "../common/bench.hpp"
 

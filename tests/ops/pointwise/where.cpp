@@ -1,5 +1,5 @@
 // What there is to test of where.
-#include <xgrad/ops/pointwise/where.hpp>
+#include <xgrad/ops/index/where.hpp>
 
 #include <limits>
 #include <tuple>

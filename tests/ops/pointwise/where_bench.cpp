@@ -1,4 +1,4 @@
-#include <xgrad/ops/pointwise/where.hpp>
+#include <xgrad/ops/index/where.hpp>
 
 #include "../common/bench.hpp"
 

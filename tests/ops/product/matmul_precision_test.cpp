@@ -12,8 +12,8 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/kernels/gemm/bfloat16.hpp>
 #include <xgrad/kernels/gemm/onednn_gemm.hpp>
+#include <xgrad/kernels/low_precision/bfloat16.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../difference.hpp"

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "../../../base/detail/folder_files.hpp"
-#include "../../../base/detail/json_text.hpp"
-#include "../../../base/detail/protobuf.hpp"
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/bytes/protobuf.hpp"
+#include "../../../base/detail/system/folder_files.hpp"
+#include "../../../base/detail/text/json_text.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::tokenizers::detail {

@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../unicode/unicode.hpp"
 #include "folders.hpp"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::tokenizers::detail {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "../../../base/detail/folder_files.hpp"
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/system/folder_files.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../unicode/unicode.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 #include "../large_pages.hpp"
 #include "../unicode/unicode.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "../../../base/detail/json_text.hpp"
+#include "../../../base/detail/text/json_text.hpp"
 #include "../../../base/error.hpp"
 
 namespace xgrad::tokenizers::detail {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 
 namespace xgrad::tokenizers::detail {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 #include "../../../base/error.hpp"
 #include "../unicode/grapheme.hpp"
 #include "changes.hpp"

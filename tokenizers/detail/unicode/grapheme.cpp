@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 
 namespace xgrad::tokenizers::detail::unicode {
 namespace {

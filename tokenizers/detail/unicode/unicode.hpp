@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "../../../base/detail/utf8.hpp"
+#include "../../../base/detail/text/utf8.hpp"
 
 // Not installed: character properties of Hugging Face's library, which mixes versions of Unicode.
 

@@ -1,0 +1,31 @@
+#include "rms_norm.hpp"
+
+#include "../../ops/norm/rms_norm.hpp"
+#include "../detail/normalized_shape.hpp"
+
+namespace xgrad {
+
+template <class T>
+RMSNorm<T>::RMSNorm(Dims normalized_shape, std::optional<double> eps)
+    : RMSNorm(Given{xt::ones<T>(detail::checked_normalized_shape("RMSNorm", normalized_shape))}, eps) {}
+
+template <class T>
+RMSNorm<T>::RMSNorm(Given given, std::optional<double> eps)
+    : Module<T>("RMSNorm"),
+      normalized_shape_(given.weight.shape().begin(), given.weight.shape().end()),
+      eps_(eps) {
+  detail::checked_normalized_shape("RMSNorm", normalized_shape_);
+  if (eps && !(*eps >= 0)) detail::fail<ValueError>("RMSNorm: eps must be at least 0, got ", *eps);
+  weight_ = this->parameter("weight", std::move(given.weight));
+}
+
+template <class T>
+Variable<T> RMSNorm<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
+  return rms_norm(x, normalized_shape_, weight_, {.eps = eps_});
+}
+
+template class RMSNorm<float>;
+template class RMSNorm<double>;
+
+}  // namespace xgrad

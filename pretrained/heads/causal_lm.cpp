@@ -1,0 +1,173 @@
+#include "causal_lm.hpp"
+
+#include <algorithm>
+
+#include "../../autograd/checkpoint.hpp"
+#include "../../ops/loss/linear_cross_entropy.hpp"
+#include "../../ops/product/linear.hpp"
+#include "../../ops/reduce/reductions.hpp"
+#include "../detail/caches_guard.hpp"
+#include "../detail/family.hpp"
+#include "../detail/head_losses.hpp"
+
+namespace xgrad::pretrained {
+namespace {
+
+using detail::info_of, detail::Part, detail::Start, detail::Weights;
+
+constexpr const char* head_name = "lm_head.weight";
+
+/// Each the label of the token behind; none of the last.
+Ids of_next_tokens(const Ids& labels) {
+  Ids next = labels;
+  const std::size_t length = labels.dimension() == 2 ? labels.shape(1) : 0;
+  for (std::size_t row = 0; length > 0 && row < labels.shape(0); ++row) {
+    std::copy_n(labels.data() + row * length + 1, length - 1, next.data() + row * length);
+    next(row, length - 1) = detail::ignored_label;
+  }
+  return next;
+}
+
+/// The last token of each row that is not padding, or the first; the last of all without padding.
+std::vector<std::int64_t> last_tokens(const Ids& ids, std::optional<std::int64_t> pad) {
+  const std::size_t batch = ids.shape(0), length = ids.shape(1);
+  if (!pad && batch > 1)
+    xgrad::detail::fail<ValueError>(
+        "CausalSequenceClassifier: pad_token_id of the config must tell the ends of ", batch,
+        " sequences, got none");
+  std::vector<std::int64_t> last(batch);
+  for (std::size_t row = 0; row < batch; ++row) {
+    std::size_t at = length - 1;
+    while (pad && at > 0 && ids(row, at) == *pad) --at;
+    last[row] = static_cast<std::int64_t>(row * length + at);
+  }
+  return last;
+}
+
+/// linear_cross_entropy with a weight that has no gradient: the logits of some rows are there at a time, and
+/// the backward computes them again.
+template <class T>
+Variable<T> loss_in_blocks(const Bfloat16Weight& head, const Variable<T>& hidden, const Ids& labels,
+                           Reduction reduction) {
+  constexpr std::size_t most_logits = std::size_t{1} << 24;
+  const std::size_t rows = hidden.shape(0),
+                    block = std::max<std::size_t>(most_logits / std::max<std::size_t>(head.shape()[0], 1), 1);
+  std::vector<Variable<T>> losses;
+  for (std::size_t begin = 0; begin == 0 || begin < rows; begin += block) {
+    const std::size_t count = std::min(block, rows - begin);
+    const Ids some = detail::ids_of({labels.data() + begin, count});
+    const auto loss = [head, some](const Variable<T>& x) {
+      return detail::class_loss(bfloat16_linear(x, head), some, Reduction::none);
+    };
+    losses.push_back(checkpoint(
+        loss, narrow(hidden, 0, static_cast<std::ptrdiff_t>(begin), static_cast<std::ptrdiff_t>(count))));
+  }
+  const Variable<T> all = losses.size() == 1 ? losses[0] : cat(losses);
+  if (reduction == Reduction::none) return all;
+  const auto ignored = std::count(labels.begin(), labels.end(), detail::ignored_label);
+  return reduction == Reduction::sum
+             ? sum(all)
+             : sum(all) / static_cast<T>(labels.size() - static_cast<std::size_t>(ignored));
+}
+
+}  // namespace
+
+template <class T>
+CausalLM<T>::CausalLM(const Config& config, Weights& weights)
+    : TaskModel<T, Decoder>(config, weights, info_of(config.model_type).language_model),
+      head_(this->decoder().word_embeddings()),
+      bfloat16_head_(this->decoder().bfloat16_word_embeddings()) {
+  const std::string words = info_of(config.model_type).body.words + std::string(".weight");
+  if (config.tie_word_embeddings && !weights.differ(words, head_name)) {
+    weights.forget(head_name);
+    return;
+  }
+  const Shape shape{config.vocab_size, config.hidden_size};
+  bfloat16_head_ = weights.take_bfloat16(head_name, shape);
+  if (bfloat16_head_) {
+    this->add_bfloat16_weight(head_name, *bfloat16_head_);
+  } else {
+    head_ = this->parameter(head_name, weights.take<T>(head_name, shape, Start::normal, Part::head));
+  }
+}
+
+template <class T>
+Variable<T> CausalLM<T>::token_logits(const Variable<T>& hidden) const {
+  if (bfloat16_head_) return bfloat16_linear(hidden, *bfloat16_head_);
+  return linear(hidden, head_, {});
+}
+
+template <class T>
+Variable<T> CausalLM<T>::operator()(const Input& input) const {
+  const auto scope = this->scope();
+  return token_logits(this->decoder()(input).last_hidden_state);
+}
+
+template <class T>
+Variable<T> CausalLM<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
+  const auto scope = this->scope();
+  const auto [hidden, kept] =
+      detail::labelled(this->decoder()(input).last_hidden_state, of_next_tokens(labels));
+  if (bfloat16_head_) return loss_in_blocks(*bfloat16_head_, hidden, kept, reduction);
+  return linear_cross_entropy(hidden, head_, kept,
+                              {.ignore_index = detail::ignored_label, .reduction = reduction});
+}
+
+template <class T>
+Variable<T> CausalLM<T>::next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
+                                     std::span<KeyValueCache<T>> caches) const {
+  const auto scope = this->scope();
+  detail::CachesGuard<T> caches_guard(caches);
+  Variable<T> hidden = this->decoder()(tokens, lengths, caches);
+  if (hidden.shape(0) != lengths.size()) {
+    std::vector<std::int64_t> last;
+    std::int64_t end = 0;
+    for (const std::size_t length : lengths) {
+      end += static_cast<std::int64_t>(length);
+      last.push_back(end - 1);
+    }
+    hidden = index_select(hidden, 0, detail::ids_of(last));
+  }
+  Variable<T> logits = token_logits(hidden);
+  caches_guard.succeeded();
+  return logits;
+}
+
+template <class T>
+CausalSequenceClassifier<T>::CausalSequenceClassifier(const Config& config, Weights& weights)
+    : TaskModel<T, Decoder>(config, weights, "ForSequenceClassification"),
+      score_(this->linear(weights, "score", config.hidden_size, config.id2label.size(), false)) {
+  this->eval();
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::operator()(const Input& input) const {
+  const auto scope = this->scope();
+  const Variable<T> hidden = flatten(this->decoder()(input).last_hidden_state, 0, 1);
+  const std::vector<std::int64_t> last = last_tokens(input.input_ids, this->config().pad_token_id);
+  return score_(index_select(hidden, 0, detail::ids_of(last)));
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Ids& labels,
+                                              Reduction reduction) const {
+  if (this->config().id2label.size() == 1)
+    throw ValueError(
+        "CausalSequenceClassifier: a model with one label predicts a number: pass the targets as an Array");
+  return detail::class_loss((*this)(input), labels, reduction);
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Array<T>& targets) const {
+  const Config& config = this->config();
+  return detail::target_loss((*this)(input), targets, config.id2label.size(), config.problem_type);
+}
+
+#define XGRAD_INSTANTIATE(T)  \
+  template class CausalLM<T>; \
+  template class CausalSequenceClassifier<T>;
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::pretrained
