@@ -169,12 +169,14 @@ void TransformerBlock<T>::declare(const NamedPart& named, LayerSource<T>& source
     return declared(holder, [&](const std::string& full) { return source.linear(full, in, out, bias); });
   };
   const auto norm = [&]() -> EitherNorm<T> {
-    if (o.norm == NormKind::rms) return this->child(name, source.rms_norm(name, o.d_model, o.eps));
+    if (o.norm == NormKind::rms)
+      return this->child(name, source.rms_norm(name, o.d_model, o.eps, o.norm_offset));
     return this->child(name, source.layer_norm(name, o.d_model, o.eps, o.norm_bias));
   };
   const auto query_key_norm = [&](std::size_t all) {
     return declared(attention, [&](const std::string& full) {
-      return source.rms_norm(full, o.query_key_norm == QueryKeyNorm::head ? head_dim() : all, o.eps);
+      return source.rms_norm(full, o.query_key_norm == QueryKeyNorm::head ? head_dim() : all, o.eps,
+                             o.norm_offset);
     });
   };
   switch (part) {

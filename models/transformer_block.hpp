@@ -84,6 +84,7 @@ struct TransformerBlockOptions {
   Residual residual = Residual::post_norm;
   NormKind norm = NormKind::layer;
   double eps = 1e-5;           ///< of the norms
+  double norm_offset = 0;      ///< added to the weights of RMS norms: 1 in Gemma
   bool norm_bias = true;       ///< of layer norms
   bool attention_norm = true;  ///< false: attention gets x as it is
 
@@ -116,7 +117,7 @@ class LayerSource {
 
   virtual Linear<T> linear(const std::string& name, std::size_t in, std::size_t out, bool bias) = 0;
   virtual LayerNorm<T> layer_norm(const std::string& name, std::size_t size, double eps, bool bias) = 0;
-  virtual RMSNorm<T> rms_norm(const std::string& name, std::size_t size, double eps) = 0;
+  virtual RMSNorm<T> rms_norm(const std::string& name, std::size_t size, double eps, double offset) = 0;
   virtual Embedding<T> embedding(const std::string& name, std::size_t rows, std::size_t size) = 0;
 };
 
@@ -132,8 +133,8 @@ class InitialLayers : public LayerSource<T> {
     return LayerNorm<T>(std::move(weight),
                         bias ? std::optional<Array<T>>(xt::zeros<T>({size})) : std::nullopt, eps);
   }
-  RMSNorm<T> rms_norm(const std::string&, std::size_t size, double eps) override {
-    return RMSNorm<T>(Dims{size}, eps);
+  RMSNorm<T> rms_norm(const std::string&, std::size_t size, double eps, double offset) override {
+    return RMSNorm<T>(Dims{size}, eps, offset);
   }
   Embedding<T> embedding(const std::string&, std::size_t rows, std::size_t size) override {
     return Embedding<T>(rows, size);

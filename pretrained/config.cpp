@@ -55,8 +55,8 @@ std::string nameless_part(const Config& config) {
   const BlockNames block = family.block_names(config);
   if (config.gated_mlp && !names_part(block, BlockPart::gate) && !names_part(block, BlockPart::gate_up))
     return "gated_mlp must be false" + in + "no name for gates, got true";
-  if (config.query_key_norm && !names_part(block, BlockPart::query_norm))
-    return "query_key_norm must be false" + in + "no name for these norms, got true";
+  if (config.query_key_norm != QueryKeyNorm::none && !names_part(block, BlockPart::query_norm))
+    return "query_key_norm must be none" + in + "no name for these norms";
   if (family.body.group_blocks == nullptr && (config.num_hidden_groups > 0 || config.inner_group_num != 1))
     return "num_hidden_groups must be 0 and inner_group_num 1" + in + "no name for groups of layers, got " +
            std::to_string(config.num_hidden_groups) + " and " + std::to_string(config.inner_group_num);
@@ -246,11 +246,16 @@ std::map<std::string, std::string> members_of(Config config) {
   all.flag("norm_bias", config.norm_bias);
   all.flag("query_bias", config.query_bias);
   all.flag("output_bias", config.output_bias);
-  all.flag("query_key_norm", config.query_key_norm);
+  all.choice("query_key_norm", config.query_key_norm,
+             {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"all", QueryKeyNorm::all}});
   all.flag("rms_norm", config.rms_norm);
+  all.number("norm_offset", config.norm_offset);
   all.number("layer_norm_eps", config.layer_norm_eps);
   all.flag("scale_attention", config.scale_attention);
   all.flag("scale_attention_by_layer", config.scale_attention_by_layer);
+  all.number("query_pre_attn_scalar", config.query_pre_attn_scalar);
+  all.number("attn_logit_softcapping", config.attn_logit_softcapping);
+  all.flag("scale_embeddings", config.scale_embeddings);
   all.flag("position_biased_input", config.position_biased_input);
   put_rotary("rotary", config.rotary);
   put_rotary("local_rotary", config.local_rotary);

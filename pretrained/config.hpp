@@ -9,6 +9,7 @@
 
 #include "../models/attention/rotary_tables.hpp"
 #include "../models/layers/activation.hpp"
+#include "../models/transformer_block.hpp"
 
 namespace xgrad::pretrained {
 
@@ -88,11 +89,15 @@ struct Config {
   bool gated_mlp = false;                      ///< down(act(gate(x)) up(x)), else down(act(up(x)))
   bool query_bias = true, output_bias = true;  ///< of queries, keys and values, and of attention's output
   bool mlp_bias = true, norm_bias = true;
-  bool query_key_norm = false;  ///< RMSNorm of each head's queries and keys
-  bool rms_norm = false;        ///< else LayerNorm
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;  ///< an RMSNorm
+  bool rms_norm = false;                             ///< else LayerNorm
+  double norm_offset = 0;                            ///< added to the weights of RMSNorms: 1 in Gemma
   double layer_norm_eps = 1e-12;
-  bool scale_attention = true;            ///< scores divided by sqrt(head_dim)
-  bool scale_attention_by_layer = false;  ///< and by the layer's number, from 1 on
+  bool scale_attention = true;                        ///< scores divided by sqrt(head_dim)
+  bool scale_attention_by_layer = false;              ///< and by the layer's number, from 1 on
+  std::optional<double> query_pre_attn_scalar = {};   ///< in place of head_dim in that square root
+  std::optional<double> attn_logit_softcapping = {};  ///< c tanh(scores / c) in place of scores
+  bool scale_embeddings = false;                      ///< those of words multiplied by sqrt(hidden_size)
   bool position_biased_input = true;  ///< learned positions are added to embeddings, unless they are rotary
   std::optional<RotaryConfig> rotary = {};         ///< without dim
   std::optional<RotaryConfig> local_rotary = {};   ///< of the layers with a window, if another one

@@ -13,7 +13,7 @@ const FamilyInfo qwen3{.family = Family::qwen3,
                            [](Config& config) {
                              qwen_defaults(config);
                              config.head_dim = 128;
-                             config.query_key_norm = true;
+                             config.query_key_norm = QueryKeyNorm::head;
                            },
                        .fields =
                            [](Fields& fields, Config& config) {

@@ -686,6 +686,9 @@ TEST(ModelsTest, RMSNormIsMadeOfLengthsOrAWeight) {
   EXPECT_EQ(two.weight().shape(), (xgrad::Shape{2, 2}));
   EXPECT_EQ(two(x).value(), rms_norm(x, {2, 2}).value());
   EXPECT_EQ(given(x).value(), rms_norm(x, 2, Variable<float>(Array<float>{1, 2})).value());
+  const xgrad::RMSNorm<float> shifted(2, 1e-6, 0.25);
+  EXPECT_EQ(shifted.weight().value(), (Array<float>{0.75, 0.75}));
+  EXPECT_EQ(shifted(x).value(), one(x).value());
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::RMSNorm<float>(2, -1.0); }),
             "RMSNorm: eps must be at least 0, got -1");
 }

@@ -82,8 +82,9 @@ class Reference {
     const Variable<double>& weight = parameters_.at(name + ".weight");
     const bool is_rms = options_.norm == NormKind::rms || name == "q_norm" || name == "k_norm";
     const Variable<double> centered = is_rms ? x : x - mean(x, -1, {.keepdim = true});
-    const Variable<double> scaled =
-        centered / sqrt(mean(centered * centered, -1, {.keepdim = true}) + options_.eps) * weight;
+    const Variable<double> scaled = centered /
+                                    sqrt(mean(centered * centered, -1, {.keepdim = true}) + options_.eps) *
+                                    (weight + (is_rms ? options_.norm_offset : 0.0));
     return parameters_.contains(name + ".bias") ? scaled + parameters_.at(name + ".bias") : scaled;
   }
 
@@ -169,6 +170,7 @@ std::vector<TransformerBlockOptions> all_options() {
     all.push_back(options);
   };
   with([](auto& o) { o.norm_bias = false; });
+  with([](auto& o) { o.norm = NormKind::rms, o.norm_offset = 1; });
   with([](auto& o) { o.residual = Residual::pre_norm, o.attention_norm = false; });
   with([](auto& o) { o.qkv_bias = false, o.down_bias = false; });
   with([](auto& o) { o.out_bias = false, o.up_bias = false; });
@@ -187,7 +189,8 @@ std::vector<TransformerBlockOptions> all_options() {
     with([&](auto& o) { o.activation = activation, o.is_gated = true; });
   }
   with([](auto& o) {
-    o.residual = Residual::both_norms, o.norm = NormKind::rms, o.num_heads = 4, o.num_kv_heads = 2;
+    o.residual = Residual::both_norms, o.norm = NormKind::rms, o.norm_offset = 1;
+    o.num_heads = 4, o.num_kv_heads = 2;
     o.head_dim = 4, o.query_key_norm = QueryKeyNorm::head, o.softcap = 2.0, o.scale = 0.4, o.window = 2;
     o.is_causal = true, o.rotary = 0, o.activation = Activation::gelu_tanh, o.is_gated = true;
     o.qkv_bias = o.out_bias = o.up_bias = o.down_bias = false;

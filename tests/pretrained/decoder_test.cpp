@@ -254,7 +254,14 @@ TEST(DecoderFolderTest, WhatConfigJsonCannotSayIsNotSaved) {
   EXPECT_EQ(llama([](C& c) { c.scale_attention = false; }), "config.json: scale_attention must be true");
   EXPECT_EQ(llama([](C& c) { c.scale_attention_by_layer = true; }),
             "config.json: scale_attention_by_layer must be false");
-  EXPECT_EQ(llama([](C& c) { c.query_key_norm = true; }), "config.json: query_key_norm must be false");
+  EXPECT_EQ(llama([](C& c) { c.query_key_norm = xgrad::QueryKeyNorm::head; }),
+            "config.json: query_key_norm must be \"none\"");
+  EXPECT_EQ(llama([](C& c) { c.norm_offset = 1; }), "config.json: norm_offset must be 0.0");
+  EXPECT_EQ(llama([](C& c) { c.query_pre_attn_scalar = 7; }),
+            "config.json: query_pre_attn_scalar must be null");
+  EXPECT_EQ(llama([](C& c) { c.attn_logit_softcapping = 7; }),
+            "config.json: attn_logit_softcapping must be null");
+  EXPECT_EQ(llama([](C& c) { c.scale_embeddings = true; }), "config.json: scale_embeddings must be false");
   EXPECT_EQ(llama([](C& c) { c.rms_norm = false; }), "config.json: rms_norm must be true");
   EXPECT_EQ(llama([](C& c) { c.gated_mlp = false; }), "config.json: gated_mlp must be true");
   EXPECT_EQ(llama([](C& c) { c.output_bias = true; }), "config.json: output_bias must be false");
@@ -294,8 +301,8 @@ TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
             "Config: rotary must be there in llama, which has no name for learned positions, got none");
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.gated_mlp = true; }),
             "Config: gated_mlp must be false in gpt2, which has no name for gates, got true");
-  EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.query_key_norm = true; }),
-            "Config: query_key_norm must be false in gpt2, which has no name for these norms, got true");
+  EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.query_key_norm = xgrad::QueryKeyNorm::all; }),
+            "Config: query_key_norm must be none in gpt2, which has no name for these norms");
   EXPECT_EQ(
       refusal(Family::llama, [](Config& c) { c.num_hidden_groups = 1; }),
       "Config: num_hidden_groups must be 0 and inner_group_num 1 in llama, which has no name for groups "

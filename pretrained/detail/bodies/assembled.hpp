@@ -55,9 +55,11 @@ LayerNorm<T> take_norm(const From& from, const std::string& name, std::size_t si
 }
 
 template <class T>
-RMSNorm<T> take_rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
-  return RMSNorm<T>(from.weights.take<T>(from.prefix + name + ".weight", {size}, Start::ones, from.part),
-                    eps);
+RMSNorm<T> take_rms_norm(const From& from, const std::string& name, std::size_t size, double eps,
+                         double offset) {
+  const Start start = offset == 0 ? Start::ones : Start::zeros;
+  return RMSNorm<T>(from.weights.take<T>(from.prefix + name + ".weight", {size}, start, from.part), eps,
+                    offset);
 }
 
 template <class T>
@@ -81,8 +83,8 @@ class StoredLayers : public LayerSource<T> {
   LayerNorm<T> layer_norm(const std::string& name, std::size_t size, double eps, bool bias) override {
     return take_norm<T>(from_, name, size, eps, bias);
   }
-  RMSNorm<T> rms_norm(const std::string& name, std::size_t size, double eps) override {
-    return take_rms_norm<T>(from_, name, size, eps);
+  RMSNorm<T> rms_norm(const std::string& name, std::size_t size, double eps, double offset) override {
+    return take_rms_norm<T>(from_, name, size, eps, offset);
   }
   Embedding<T> embedding(const std::string& name, std::size_t rows, std::size_t size) override {
     return take_embedding<T>(from_, name, rows, size);
@@ -105,12 +107,6 @@ class Assembled : public Module<T> {
   LayerNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps,
                     bool has_bias = true) {
     return this->child(name, take_norm<T>(from, name, size, eps, has_bias));
-  }
-
-  EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind,
-                     bool has_bias) {
-    if (kind == NormKind::rms) return this->child(name, take_rms_norm<T>(from, name, size, eps));
-    return norm(from, name, size, eps, has_bias);
   }
 
   Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,

@@ -78,12 +78,12 @@ TokenPositions positions_of(const Input& input) {
 
 /// The scale of a layer's scores, if it is not 1 / sqrt(head_dim).
 std::optional<double> scale_of(const Config& config, std::size_t i) {
-  const double scale = config.scale_attention ? 1 / std::sqrt(static_cast<double>(config.head_size())) : 1;
+  const double size = config.query_pre_attn_scalar.value_or(static_cast<double>(config.head_size()));
+  const double scale = config.scale_attention ? 1 / std::sqrt(size) : 1;
   if (config.scale_attention_by_layer) return scale / static_cast<double>(i + 1);
-  return config.scale_attention ? std::nullopt : std::optional(scale);
+  const bool is_usual = config.scale_attention && !config.query_pre_attn_scalar;
+  return is_usual ? std::nullopt : std::optional(scale);
 }
-
-NormKind norm_kind(const Config& config) { return config.rms_norm ? NormKind::rms : NormKind::layer; }
 
 /// How many groups of blocks a config has.
 std::size_t groups_of(const Config& config) {
@@ -208,28 +208,29 @@ RotaryTables<T> RotaryPositions<T>::operator()(const Ids& positions, std::size_t
 
 TransformerBlockOptions block_options(const Config& config, std::size_t i) {
   const BodyOptions& options = info_of(config.model_type).body;
-  TransformerBlockOptions block{
-      .d_model = config.hidden_size,
-      .num_heads = config.num_attention_heads,
-      .num_kv_heads = config.num_key_value_heads,
-      .head_dim = config.head_dim,
-      .d_ff = config.intermediate_size,
-      .residual = options.residual,
-      .norm = norm_kind(config),
-      .eps = config.layer_norm_eps,
-      .norm_bias = config.norm_bias,
-      .qkv_bias = config.query_bias,
-      .out_bias = config.output_bias,
-      .up_bias = config.mlp_bias,
-      .down_bias = config.mlp_bias,
-      .query_key_norm = config.query_key_norm ? QueryKeyNorm::head : QueryKeyNorm::none,
-      .scale = scale_of(config, i),
-      .is_causal = config.is_causal,
-      .activation = config.hidden_act,
-      .is_gated = config.gated_mlp,
-      .attention_dropout = config.attention_probs_dropout_prob,
-      .attention_output_dropout = config.hidden_dropout_prob,
-      .output_dropout = config.hidden_dropout_prob};
+  TransformerBlockOptions block{.d_model = config.hidden_size,
+                                .num_heads = config.num_attention_heads,
+                                .num_kv_heads = config.num_key_value_heads,
+                                .head_dim = config.head_dim,
+                                .d_ff = config.intermediate_size,
+                                .residual = options.residual,
+                                .norm = config.rms_norm ? NormKind::rms : NormKind::layer,
+                                .eps = config.layer_norm_eps,
+                                .norm_offset = config.norm_offset,
+                                .norm_bias = config.norm_bias,
+                                .qkv_bias = config.query_bias,
+                                .out_bias = config.output_bias,
+                                .up_bias = config.mlp_bias,
+                                .down_bias = config.mlp_bias,
+                                .query_key_norm = config.query_key_norm,
+                                .scale = scale_of(config, i),
+                                .softcap = config.attn_logit_softcapping,
+                                .is_causal = config.is_causal,
+                                .activation = config.hidden_act,
+                                .is_gated = config.gated_mlp,
+                                .attention_dropout = config.attention_probs_dropout_prob,
+                                .attention_output_dropout = config.hidden_dropout_prob,
+                                .output_dropout = config.hidden_dropout_prob};
   const std::optional<std::size_t> window = config.window(i);
   if (window) block.window = config.is_causal ? *window - 1 : *window / 2;
   if (config.rotary) block.rotary = window && config.local_rotary ? 1 : 0;
@@ -267,9 +268,15 @@ Body<T>::Body(const Config& config, Weights& weights, const MakeBlock& make_bloc
   if (config.is_biased_by_distance() && options_.position_bias != nullptr)
     position_bias_ = this->embedding(from, options_.position_bias, config.relative_attention_num_buckets,
                                      config.num_attention_heads);
-  if (options_.last_norm != nullptr)
-    last_norm_ = this->norm(from, options_.last_norm, config.hidden_size, config.layer_norm_eps,
-                            norm_kind(config), config.norm_bias);
+  if (options_.last_norm != nullptr) {
+    const char* const name = options_.last_norm;
+    const std::size_t size = config.hidden_size;
+    const double eps = config.layer_norm_eps;
+    if (config.rms_norm)
+      last_norm_ = this->child(name, take_rms_norm<T>(from, name, size, eps, config.norm_offset));
+    else
+      last_norm_ = this->norm(from, name, size, eps, config.norm_bias);
+  }
   for (const std::optional<RotaryConfig>& positions : {config.rotary, config.local_rotary}) {
     if (!positions) break;
     RotaryConfig rotary = *positions;
@@ -333,6 +340,7 @@ Variable<T> Body<T>::positions(const ForwardCall<T>& call, const Ids* numbers) c
 template <class T>
 Variable<T> Body<T>::normalized_embeddings(const ForwardCall<T>& call, const Ids* numbers) const {
   Variable<T> x = embedded(*words_, call.input.input_ids, call.packing);
+  if (config_.scale_embeddings) x = x * std::sqrt(static_cast<T>(config_.hidden_size));
   if (types_) {
     x = x + (call.input.token_type_ids ? embedded(*types_, *call.input.token_type_ids, call.packing)
                                        : select(types_->weight(), 0, 0));
@@ -442,8 +450,9 @@ std::vector<std::string> Body<T>::block_names(std::size_t layer) const {
 
 template <class T>
 bool Body<T>::packs() const {
-  return packs_ && rotary_.empty() && !config_.is_biased_by_distance() && !config_.query_key_norm &&
-         !config_.sliding_window && config_.key_value_heads() == config_.num_attention_heads;
+  return packs_ && rotary_.empty() && !config_.is_biased_by_distance() &&
+         config_.query_key_norm == QueryKeyNorm::none && !config_.sliding_window &&
+         config_.key_value_heads() == config_.num_attention_heads;
 }
 
 template <class T>

@@ -66,6 +66,15 @@ void Fields::probability(const char* name, double& value) { bounded(name, value,
 
 void Fields::number(const char* name, double& value, double most) { bounded(name, value, most); }
 
+void Fields::number(const char* name, std::optional<double>& value) {
+  if (json_ != nullptr && json_->is_null(name)) value.reset();
+  const bool has_value = found(name) || value;
+  double number = value.value_or(0);
+  if (has_value) this->number(name, number);
+  value = has_value ? std::optional(number) : std::nullopt;
+  if (!has_value) put(name, "null");
+}
+
 void Fields::flag(const char* name, bool& value) {
   if (const auto found = this->found(name)) value = found->boolean();
   put(name, value ? "true" : "false");

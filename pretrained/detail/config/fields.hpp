@@ -47,6 +47,8 @@ class Fields {
   void size(const char* name, std::size_t& value, std::int64_t lowest = 1);
   void probability(const char* name, double& value);
   void number(const char* name, double& value, double most = 1e9);
+  /// A number from 0 to 1e9, or null.
+  void number(const char* name, std::optional<double>& value);
   void flag(const char* name, bool& value);
   /// An id below `count`, or null.
   void id(const char* name, std::optional<std::int64_t>& value, std::size_t count);
