@@ -165,7 +165,8 @@ TEST(SentencePieceTest, OfMappedBeginningsTheLongestIsTaken) {
   model.piece("\u2581", -1);
   model.piece("\u30ab", -1);
   model.piece("\u30ac", -1);
-  model.normalizer(2, decoded_base64(xgrad::detail::Json::parse("map", map.dump())));
+  model.normalizer(2,
+                   xgrad::tokenizers::detail::decoded_base64(xgrad::detail::Json::parse("map", map.dump())));
   EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("\uff76\uff76\uff9e").ids, (Ids{1, 2, 3}));
 }
 

@@ -143,7 +143,7 @@ Json Json::read(const std::string& path) {
   const MappedFile file(path);
   const std::span<const std::byte> bytes = file.bytes();
   if (bytes.size() > most_bytes)
-    fail<FileError>(path, ": must have at most ", most_bytes, " bytes, got ", bytes.size());
+    detail::fail<FileError>(path, ": must have at most ", most_bytes, " bytes, got ", bytes.size());
   return read_unchanged(file, [&] {
     return parse(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
@@ -151,7 +151,7 @@ Json Json::read(const std::string& path) {
 
 Json Json::parse(const std::string& path, std::string_view text) {
   if (text.find('\0') != text.npos)  // which the parser would take for the end
-    fail<FileError>(path, ": must be JSON, got a zero byte");
+    detail::fail<FileError>(path, ": must be JSON, got a zero byte");
   auto file = std::make_shared<File>(path);
   Builder builder(file->path, file->root);
   std::string marked;
@@ -204,7 +204,8 @@ bool Json::boolean() const {
 
 double Json::number(double low, double high) const {
   const double value = value_->is_number() ? value_->get<double>() : std::nan("");
-  if (!(value >= low && value <= high)) refuse(join({"a number from ", text(low), " to ", text(high)}));
+  if (!(value >= low && value <= high))
+    refuse(join({"a number from ", detail::text(low), " to ", detail::text(high)}));
   return value;
 }
 
@@ -236,14 +237,14 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
 std::string Json::dump() const { return value_->dump(); }
 
 void Json::refuse(std::string_view expected) const {
-  fail<FileError>(file_->path, ": ", place_.empty() ? "it" : place_, " must be ", expected, ", got ",
-                  shown(*value_));
+  detail::fail<FileError>(file_->path, ": ", place_.empty() ? "it" : place_, " must be ", expected, ", got ",
+                          shown(*value_));
 }
 
 std::string Json::place() const { return place_.empty() ? file_->path : file_->path + ": " + place_; }
 
 void Json::fail(std::string_view what) const {
-  fail<FileError>(file_->path, ": ", place_, place_.empty() ? "" : ": ", what);
+  detail::fail<FileError>(file_->path, ": ", place_, place_.empty() ? "" : ": ", what);
 }
 
 }  // namespace xgrad::detail
