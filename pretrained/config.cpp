@@ -95,6 +95,11 @@ std::string broken_rule(const Config& config) {
   for (const std::int64_t end : config.eos_token_ids)
     if (is_no_token(end)) return token_rule("eos_token_ids", end);
   if (config.is_causal && config.sliding_window == 0U) return "sliding_window must be at least 1, got 0";
+  for (const auto& [name, value] : {std::pair("query_pre_attn_scalar", config.query_pre_attn_scalar),
+                                    {"attn_logit_softcapping", config.attn_logit_softcapping}}) {
+    if (value && !(*value > 0))
+      return xgrad::detail::join({name, " must be above 0, got ", xgrad::detail::text(*value)});
+  }
   std::string rule = nameless_part(config);
   if (rule.empty() && family.broken_rule != nullptr) rule = family.broken_rule(config);
   for (const std::optional<RotaryConfig>& rotary : {config.rotary, config.local_rotary})

@@ -307,6 +307,10 @@ TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
       refusal(Family::llama, [](Config& c) { c.num_hidden_groups = 1; }),
       "Config: num_hidden_groups must be 0 and inner_group_num 1 in llama, which has no name for groups "
       "of layers, got 1 and 1");
+  EXPECT_EQ(refusal(Family::llama, [](Config& c) { c.query_pre_attn_scalar = 0; }),
+            "Config: query_pre_attn_scalar must be above 0, got 0");
+  EXPECT_EQ(refusal(Family::llama, [](Config& c) { c.attn_logit_softcapping = -1; }),
+            "Config: attn_logit_softcapping must be above 0, got -1");
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.bos_token_id = 20; }),
             "Config: bos_token_id must be below vocab_size, got 20 and 20");
   EXPECT_EQ(refusal(Family::qwen2,
