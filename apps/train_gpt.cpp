@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <xgrad/base/detail/text/json_tree.hpp>
+#include <xgrad/generation.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/command_line.hpp"
@@ -100,22 +101,21 @@ double validation_loss(const TextModel& model, const TokenStream& text, const Gp
   return sum / static_cast<double>(starts.size() * options.context);
 }
 
-/// Prints what the model writes behind the prompt, with a mark before each line. The training draws the same
+/// Prints what the model writes after the prompt, with a mark before each line. The training draws the same
 /// random numbers with and without it.
 void print_sample(const TextModel& model, const GptOptions& options, std::uint64_t seed) {
   if (options.sample_length == 0 || !options.leads()) return;
   xgrad::Generator generator(seed);
   const xgrad::UseGenerator use(generator);
-  const auto next = [&](std::span<const std::int64_t>,
-                        std::span<const float> logits) -> std::optional<std::int64_t> {
-    const std::vector<float> row(logits.begin(), logits.end());
-    const Variable<float> scores(xgrad::detail::array_of<float>(std::span(row)));
-    const Variable<float> probabilities = softmax(scores / static_cast<float>(options.temperature));
-    return multinomial(probabilities.value(), 1)(0);
-  };
-  const std::vector<std::int64_t> prompt = model.tokens().ids(options.prompt);
-  std::string text =
-      options.prompt + model.tokens().text(model.continued(prompt, options.sample_length, next));
+  const xgrad::EvalMode eval_mode(model.model());
+  const std::vector<std::vector<std::int64_t>> written =
+      generate(model.model(), {model.tokens().ids(options.prompt)},
+               {.max_new_tokens = options.sample_length,
+                .do_sample = true,
+                .temperature = options.temperature,
+                .top_k = 0},
+               {}, xgrad::generation::ContextEnd::slide);
+  std::string text = options.prompt + model.tokens().text(written.front());
   text.erase(0, text.find_first_not_of('\n'));
   std::string shown;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -327,7 +327,7 @@ int run_command(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--prompt", options.prompt, "What samples begin with; by default a line break");
   app.add_option("--sample-length", options.sample_length,
-                 "Tokens of a sample behind the prompt; 0: no samples")
+                 "Tokens of a sample after the prompt; 0: no samples")
       ->check(in_range<std::size_t>(0, 1000000))
       ->capture_default_str();
   app.add_option("--temperature", options.temperature,

@@ -1,6 +1,6 @@
 # What each component needs of the others.
 set(pretrained_needs files tokenizers)
-set(generation_needs files tokenizers pretrained)
+set(generation_needs tokenizers)
 set(retrieval_needs files tokenizers pretrained)
 set(onnx_needs files)
 

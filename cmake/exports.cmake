@@ -1,12 +1,12 @@
 # What the shared libraries export: all but the kernels, and but for these, the private parts. The names are those of
 # the namespaces detail that installed headers or another component calls; tests/exports.sh checks that each is there.
 set(exported_details
-    AdamBase array_from AttributeList broadcast_shape broadcast_strides build_fresh check_count check_folder
-    check_parameters checkpoint common_shape CopiedFiles dispose ElementSums error_text escaped exists
+    AdamBase array_from AttributeList broadcast_shape broadcast_strides build_fresh CachesGuard check_count check_folder
+    check_parameters check_new_tokens checkpoint common_shape CopiedFiles dispose ElementSums error_text escaped exists
     extremes_with_zero fail_changed fail_once fit_loop grad_down_to GradientExchange hessian hexadecimal hvp
     implicit_function in_backward in_quotes Int8Product InterruptGuard jacobian join Json json_error jvp
-    key_of_shard lengths_of_rows load make_folder make_value MessageReader MessageWriter middle_axis module_frame
-    module_prefix ModuleScope Mt19937 nearest_of next_order Node normalize_axis notify_op number_text parse_einsum
+    key_of_shard last_of_each lengths_of_rows load make_folder make_value MessageReader MessageWriter middle_axis module_frame
+    module_prefix ModuleScope Mt19937 nearest_of new_positions next_order Node normalize_axis notify_op number_text parse_einsum
     pool_allocate pool_release process_rounds_products read_file recorded_gradients recording refuse_leftovers
     reshaped rounding_of_thread row_major_strides single_ops stretches_to Tangents times_repeated Trace
     TreeReduction used_generator utf8 Value value_and_grad vjp watchers write_file xxh64)

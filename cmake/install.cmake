@@ -109,9 +109,9 @@ if(TARGET xgrad_pretrained)
 endif()
 if(TARGET xgrad_generation)
   xgrad_install_pkg_config(
-    xgrad-generation xgrad_generation "texts by pretrained decoders, for xgrad"
+    xgrad-generation xgrad_generation "texts that decoders write, for xgrad"
     COMPONENT development
-    REQUIRES "xgrad-pretrained = ${PROJECT_VERSION}")
+    REQUIRES "xgrad-tokenizers = ${PROJECT_VERSION}")
 endif()
 if(TARGET xgrad_retrieval)
   xgrad_install_pkg_config(

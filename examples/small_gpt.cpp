@@ -1,8 +1,9 @@
 // A small GPT learns "The Twelve Days of Christmas" letter by letter, and writes verses
 #include <iostream>
+#include <xgrad/generation.hpp>
 #include <xgrad/xgrad.hpp>
 
-using xgrad::Ids, xgrad::Variable, xgrad::pad_sequence;
+using xgrad::Variable, xgrad::pad_sequence;
 
 constexpr const char* days[] = {"first",   "second", "third", "fourth", "fifth",    "sixth",
                                 "seventh", "eighth", "ninth", "tenth",  "eleventh", "twelfth"};
@@ -50,14 +51,12 @@ int main() {
     optimizer.step();
   }
 
-  const xgrad::NoGrad no_grad;
-  std::string written = "On the ";
-  while (written.size() < 800) {
-    const std::string seen = written.substr(written.size() - std::min(written.size(), context));
-    const Variable<double> scores =
-        select(select(model.token_logits(pad_sequence({ids(seen)})), 0, 0), 0, -1);
-    const Ids drawn = xgrad::Categorical<double>({.logits = 2.0 * scores}).sample();  // rarely the unlikely
-    written += letters[static_cast<std::size_t>(drawn())];
-  }
-  std::cout << written.substr(0, written.rfind('.') + 1) << '\n';
+  model.eval();
+  const std::string begin = "On the ";
+  const auto written = xgrad::generation::generate(
+      model, {ids(begin)}, {.max_new_tokens = 793, .do_sample = true, .temperature = 0.5, .top_k = 0}, {},
+      xgrad::generation::ContextEnd::slide);
+  std::string verses = begin;
+  for (const std::int64_t id : written[0]) verses += letters[static_cast<std::size_t>(id)];
+  std::cout << verses.substr(0, verses.rfind('.') + 1) << '\n';
 }

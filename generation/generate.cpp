@@ -6,8 +6,7 @@
 
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
-#include "../ops/index/indexing.hpp"
-#include "../ops/shape/shapes.hpp"
+#include "../models/module.hpp"
 #include "logits_processors.hpp"
 #include "sampling.hpp"
 #include "stop_strings.hpp"
@@ -15,7 +14,7 @@
 namespace xgrad::generation {
 namespace {
 
-using pretrained::CausalLM, tokenizers::Tokenizer;
+using tokenizers::Tokenizer;
 using Tokens = std::vector<std::vector<std::int64_t>>;  // of texts
 
 Ids ids_of(std::span<const std::int64_t> tokens) {
@@ -24,8 +23,11 @@ Ids ids_of(std::span<const std::int64_t> tokens) {
   return ids;
 }
 
-void check_call(const GenerationOptions& options, bool training) {
-  if (training) throw ValueError("generate: the model must be in evaluation mode: call eval()");
+template <class T>
+void check_call(const AutoregressiveModel<T>& model, const GenerationOptions& options) {
+  const auto* const module = dynamic_cast<const Module<T>*>(&model);  // a model need not be one
+  if (module != nullptr && module->training())
+    throw ValueError("generate: the model must be in evaluation mode: call eval()");
   options.check();
   if (options.num_beams != 1)
     xgrad::detail::fail<ValueError>("generate: num_beams must be 1, got ", options.num_beams);
@@ -48,22 +50,34 @@ struct Text {
 template <class T>
 class Texts {
  public:
-  Texts(const CausalLM<T>& model, bool use_cache, ContextEnd end)
+  Texts(const AutoregressiveModel<T>& model, bool use_cache, ContextEnd end)
       : model_(model), use_cache_(use_cache), slides_(end == ContextEnd::slide) {}
 
   void add(Text text) {
     active_.push_back(all_.size());
-    if (use_cache_) caches_.push_back(model_.decoder().new_cache());
+    caches_.push_back(model_.new_cache());
     all_.push_back(std::move(text));
   }
 
   std::vector<Text>& all() { return all_; }
   bool have_ended() const { return active_.empty(); }
 
-  /// (texts that have not ended, vocab_size), of the tokens behind them.
+  /// (texts that have not ended, vocab_size), of the tokens after them.
   Variable<T> logits() {
-    for (std::size_t i = 0; i < active_.size(); ++i) fit(i);
-    return use_cache_ ? logits_with_caches() : logits_without();
+    std::vector<std::int64_t> fresh;
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      Text& text = all_[active_[i]];
+      if (fit(text) || !use_cache_) {
+        caches_[i] = model_.new_cache();
+        text.cached = 0;
+      }
+      const std::span<const std::int64_t> seen = text.seen();
+      fresh.insert(fresh.end(), seen.begin() + static_cast<std::ptrdiff_t>(text.cached), seen.end());
+      lengths.push_back(seen.size() - text.cached);
+      text.cached = seen.size();
+    }
+    return model_.next_logits(ids_of(fresh), lengths, caches_);
   }
 
   /// Lets go of the caches of texts that have ended.
@@ -71,46 +85,21 @@ class Texts {
     for (std::size_t i = active_.size(); i-- > 0;) {
       if (!all_[active_[i]].ended) continue;
       active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (use_cache_) caches_.erase(caches_.begin() + static_cast<std::ptrdiff_t>(i));
+      caches_.erase(caches_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
  private:
   /// Forgets the first half of a text that is longer than the positions, if that is asked for; else the model
   /// refuses it.
-  void fit(std::size_t i) {
-    const std::optional<std::size_t> most = model_.config().max_length();
-    Text& text = all_[active_[i]];
-    if (!most || !slides_ || text.seen().size() <= *most) return;
+  bool fit(Text& text) const {
+    const std::optional<std::size_t> most = model_.max_length();
+    if (!most || !slides_ || text.seen().size() <= *most) return false;
     text.forgotten = text.tokens.size() - std::max<std::size_t>(*most / 2, 1);
-    text.cached = 0;
-    if (use_cache_) caches_[i] = model_.decoder().new_cache();
+    return true;
   }
 
-  Variable<T> logits_with_caches() {
-    std::vector<std::int64_t> fresh;
-    std::vector<std::size_t> lengths;
-    for (const std::size_t i : active_) {
-      const std::span<const std::int64_t> seen = all_[i].seen();
-      fresh.insert(fresh.end(), seen.begin() + static_cast<std::ptrdiff_t>(all_[i].cached), seen.end());
-      lengths.push_back(seen.size() - all_[i].cached);
-      all_[i].cached = seen.size();
-    }
-    return model_.next_logits(ids_of(fresh), lengths, caches_);
-  }
-
-  Variable<T> logits_without() const {
-    std::vector<Variable<T>> rows;
-    for (const std::size_t i : active_) {
-      Ids ids = ids_of(all_[i].seen());
-      ids.reshape({std::size_t{1}, ids.size()});
-      const Variable<T> hidden = model_.decoder()({ids}).last_hidden_state;
-      rows.push_back(model_.token_logits(select(hidden, 1, -1)));
-    }
-    return cat(rows);
-  }
-
-  const CausalLM<T>& model_;
+  const AutoregressiveModel<T>& model_;
   bool use_cache_, slides_;
   std::vector<Text> all_;
   std::vector<std::size_t> active_;  // of `all_`
@@ -118,12 +107,12 @@ class Texts {
 };
 
 template <class T>
-Tokens written_by(const CausalLM<T>& model, const Tokens& prompts, const GenerationOptions& given,
+Tokens written_by(const AutoregressiveModel<T>& model, const Tokens& prompts, const GenerationOptions& given,
                   const StopStrings& stop_strings, const OnToken& on_token, ContextEnd context_end) {
-  check_call(given, model.training());
+  check_call(model, given);
   const NoGrad no_grad;
   GenerationOptions options = given;
-  if (!options.eos_token_ids) options.eos_token_ids = model.config().eos_token_ids;
+  if (!options.eos_token_ids) options.eos_token_ids = model.eos_token_ids();
   const std::vector<std::int64_t>& ends = *options.eos_token_ids;
   Texts<T> texts(model, options.use_cache, context_end);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -167,7 +156,7 @@ Tokens written_by(const CausalLM<T>& model, const Tokens& prompts, const Generat
 }  // namespace
 
 template <class T>
-Tokens generate(const CausalLM<T>& model, const Tokens& prompts, const GenerationOptions& options,
+Tokens generate(const AutoregressiveModel<T>& model, const Tokens& prompts, const GenerationOptions& options,
                 const OnToken& on_token, ContextEnd context_end) {
   if (!options.stop_strings.empty())
     throw ValueError("generate: stop_strings need the tokenizer of the model, got none");
@@ -175,17 +164,17 @@ Tokens generate(const CausalLM<T>& model, const Tokens& prompts, const Generatio
 }
 
 template <class T>
-Tokens generate(const CausalLM<T>& model, const Tokenizer& tokenizer, const Tokens& prompts,
+Tokens generate(const AutoregressiveModel<T>& model, const Tokenizer& tokenizer, const Tokens& prompts,
                 const GenerationOptions& options, const OnToken& on_token, ContextEnd context_end) {
   return written_by(model, prompts, options, StopStrings(options.stop_strings, tokenizer), on_token,
                     context_end);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                              \
-  template Tokens generate(const CausalLM<T>&, const Tokens&, const GenerationOptions&, const OnToken&,   \
-                           ContextEnd);                                                                   \
-  template Tokens generate(const CausalLM<T>&, const Tokenizer&, const Tokens&, const GenerationOptions&, \
-                           const OnToken&, ContextEnd);
+#define XGRAD_INSTANTIATE(T)                                                                       \
+  template Tokens generate(const AutoregressiveModel<T>&, const Tokens&, const GenerationOptions&, \
+                           const OnToken&, ContextEnd);                                            \
+  template Tokens generate(const AutoregressiveModel<T>&, const Tokenizer&, const Tokens&,         \
+                           const GenerationOptions&, const OnToken&, ContextEnd);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

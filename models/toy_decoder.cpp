@@ -1,5 +1,8 @@
 #include "toy_decoder.hpp"
 
+#include "../ops/shape/shapes.hpp"
+#include "detail/caches_guard.hpp"
+#include "detail/new_tokens.hpp"
 #include "detail/sizes.hpp"
 #include "detail/token_ids.hpp"
 
@@ -53,6 +56,30 @@ template <class T>
 Variable<T> ToyDecoder<T>::token_logits(const Variable<T>& hidden) const {
   const auto scope = this->scope();
   return token_head_(hidden);
+}
+
+template <class T>
+KeyValueCache<T> ToyDecoder<T>::new_cache() const {
+  return KeyValueCache<T>(config_.layers.layers);
+}
+
+template <class T>
+Variable<T> ToyDecoder<T>::next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
+                                       std::span<KeyValueCache<T>> caches) const {
+  const auto scope = this->scope();
+  detail::check_new_tokens<T>("ToyDecoder", tokens, lengths, caches, config_.max_len);
+  for (const KeyValueCache<T>& cache : caches) {
+    if (cache.layers() != config_.layers.layers)
+      detail::fail<ShapeError>("ToyDecoder: a cache must be of the model's new_cache(), with ",
+                               config_.layers.layers, " layers, got ", cache.layers());
+  }
+  detail::CachesGuard<T> caches_guard(caches);
+  const Ids positions = detail::new_positions<T>(lengths, caches);
+  const Variable<T> x = unsqueeze(position_embedding_(token_embedding_(tokens), positions), 0);
+  const Variable<T> hidden = layers_({.caches = caches, .new_tokens = lengths}, x);
+  Variable<T> logits = token_logits(detail::last_of_each(squeeze(hidden, 0), lengths));
+  caches_guard.succeeded();
+  return logits;
 }
 
 template class ToyDecoder<float>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attention/positional_encoding.hpp"
+#include "autoregressive_model.hpp"
 #include "layers/embedding.hpp"
 #include "transformer/encoder.hpp"
 
@@ -20,7 +21,7 @@ struct ToyDecoderConfig {
 /// ids (batch, seq). Throws ValueError for an invalid config, ShapeError for ids of another rank or longer
 /// than max_len, IndexError for ids that are not below vocab_size.
 template <class T>
-class ToyDecoder : public Module<T> {
+class ToyDecoder : public Module<T>, public AutoregressiveModel<T> {
  public:
   explicit ToyDecoder(const ToyDecoderConfig& config);
 
@@ -37,6 +38,13 @@ class ToyDecoder : public Module<T> {
   Variable<T> token_logits(const Ids& ids) const;
   /// Those of hidden states (..., d_model).
   Variable<T> token_logits(const Variable<T>& hidden) const;
+
+  KeyValueCache<T> new_cache() const override;
+  /// Throws GraphError except under NoGrad, ShapeError for caches of another model, for lengths that do not
+  /// fit and for sequences of more than max_len tokens, IndexError for ids that are not below vocab_size.
+  Variable<T> next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
+                          std::span<KeyValueCache<T>> caches) const override;
+  std::optional<std::size_t> max_length() const override { return config_.max_len; }
 
   /// Ids are integers: xt::cast<std::int64_t>(ids).
   template <detail::NoIds E>

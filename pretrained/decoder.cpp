@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "../graph/grad_mode.hpp"
+#include "../models/detail/caches_guard.hpp"
+#include "../models/detail/new_tokens.hpp"
 #include "../ops/index/indexing.hpp"
 #include "../ops/product/matmul_precision.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/bodies/body.hpp"
-#include "detail/caches_guard.hpp"
 
 namespace xgrad::pretrained {
 namespace {
@@ -61,35 +61,17 @@ template <class T>
 Variable<T> Decoder<T>::operator()(const Ids& tokens, std::span<const std::size_t> lengths,
                                    std::span<KeyValueCache<T>> caches) const {
   const auto scope = this->scope();
-  if (grad_enabled()) throw GraphError("Decoder: caches keep no gradients: call it under NoGrad");
-  const std::size_t rows = tokens.size();
-  std::size_t left = rows;
-  const bool are_parts = std::ranges::all_of(lengths, [&](std::size_t length) {
-    const bool fits = length > 0 && length <= left;
-    left -= fits ? length : 0;
-    return fits;
-  });
-  if (tokens.dimension() != 1 || rows == 0 || !are_parts || left > 0 || lengths.size() != caches.size())
-    xgrad::detail::fail<ShapeError>(
-        "Decoder: lengths must be those of tokens (rows), at least 1 each, one for "
-        "each cache, got ",
-        lengths.size(), " lengths for ", caches.size(), " caches, and tokens ", tokens.shape());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    check_cache(this->config(), caches[i]);
-    const std::optional<std::size_t> most = this->config().max_length();
-    if (most && caches[i].length() + lengths[i] > *most)
-      xgrad::detail::fail<ShapeError>("Decoder: a sequence must have at most ", *most, " tokens, got ",
-                                      caches[i].length(), " and ", lengths[i], " more");
-  }
+  xgrad::detail::check_new_tokens<T>("Decoder", tokens, lengths, caches, this->config().max_length());
+  for (const KeyValueCache<T>& cache : caches) check_cache(this->config(), cache);
   std::optional<MatmulPrecisionGuard> guard;
   if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
-  detail::CachesGuard<T> caches_guard(caches);
+  xgrad::detail::CachesGuard<T> caches_guard(caches);
   Variable<T> hidden;
   if (this->body().keys_depend_on_length()) {
     hidden = one_by_one(tokens, lengths, caches);
   } else {
     Ids row = tokens;
-    row.reshape({std::size_t{1}, rows});
+    row.reshape({std::size_t{1}, tokens.size()});
     hidden = flatten(this->body()(row, {.lengths = lengths, .caches = caches}), 0, 1);
   }
   caches_guard.succeeded();

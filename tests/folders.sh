@@ -16,10 +16,10 @@ for folder in $folders; do
 done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
 allowed[pretrained]=${allowed[pretrained]/ mpi / }
-allowed[generation]=${allowed[generation]/ mpi / }
 allowed[retrieval]="${allowed[pretrained]}pretrained "
 core=${allowed[files]}
 allowed[tokenizers]=" base "
+allowed[generation]="${core}tokenizers "
 allowed[onnx]="$core files "
 allowed[report]=$core
 

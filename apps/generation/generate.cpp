@@ -126,8 +126,8 @@ int run_command(int argc, char** argv) {
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_flag(
       "--slide", slide,
-      "Where a text becomes longer than the model sees, forget its beginning; else that is an error, but "
-      "models of train_gpt always see the last tokens");
+      "Where a text becomes longer than the model sees, forget its first half, as models of train_gpt always "
+      "do; else that is an error");
   app.add_flag("--bfloat16-weights", bfloat16,
                "Keep the matrices of a folder as bfloat16 numbers, in half of the memory");
   precision.add_to(app);

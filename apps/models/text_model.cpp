@@ -73,21 +73,4 @@ xgrad::Variable<float> TextModel::loss(const xgrad::Ids& windows, std::size_t fi
                        {.reduction = xgrad::Reduction::sum});
 }
 
-std::vector<std::int64_t> TextModel::continued(std::vector<std::int64_t> ids, std::size_t count,
-                                               const Next& next) const {
-  const xgrad::NoGrad no_grad;
-  const xgrad::EvalMode eval_mode(model_);
-  const std::size_t begin = ids.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t seen = std::min(ids.size(), model_.config().max_len);
-    const std::vector<std::int64_t> last(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
-    const xgrad::Variable<float> hidden = model_(xgrad::pad_sequence({last}));
-    xgrad::Array<float> logits = model_.token_logits(select(hidden, 1, -1)).value();
-    const std::optional<std::int64_t> id = next(ids, {logits.data(), logits.size()});
-    if (!id) break;
-    ids.push_back(*id);
-  }
-  return {ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end()};
-}
-
 }  // namespace apps

@@ -4,9 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -45,14 +42,6 @@ class TextModel {
   /// The sum of the losses of the tokens from `first` on in each of these windows (rows, up to context + 1),
   /// given those before.
   xgrad::Variable<float> loss(const xgrad::Ids& windows, std::size_t first = 1) const;
-
-  /// Chooses the token behind others by its logits, which it may change; none ends the text.
-  using Next = std::function<std::optional<std::int64_t>(std::span<const std::int64_t> tokens,
-                                                         std::span<float> logits)>;
-
-  /// Up to `count` more tokens behind these. The model sees the last ones of its context.
-  std::vector<std::int64_t> continued(std::vector<std::int64_t> ids, std::size_t count,
-                                      const Next& next) const;
 
  private:
   TextTokens tokens_;

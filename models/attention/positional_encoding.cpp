@@ -53,6 +53,12 @@ Variable<T> LearnedPositionalEncoding<T>::operator()(const Variable<T>& x) const
 }
 
 template <class T>
+Variable<T> LearnedPositionalEncoding<T>::operator()(const Variable<T>& x, const Ids& positions) const {
+  const auto scope = this->scope();
+  return x + pos_embedding_(positions);
+}
+
+template <class T>
 SinusoidalPositionalEncoding<T>::SinusoidalPositionalEncoding(std::size_t max_len, std::size_t d_model)
     : Module<T>("SinusoidalPositionalEncoding"),
       table_(waves<T>(detail::checked_size("SinusoidalPositionalEncoding", "max_len", max_len),

@@ -16,6 +16,8 @@ class LearnedPositionalEncoding : public Module<T> {
   LearnedPositionalEncoding(std::size_t max_len, std::size_t d_model);
 
   Variable<T> operator()(const Variable<T>& x) const;
+  /// x plus the vectors of these positions, (..., seq). Throws IndexError for one that is not below max_len.
+  Variable<T> operator()(const Variable<T>& x, const Ids& positions) const;
 
  private:
   Embedding<T> pos_embedding_;

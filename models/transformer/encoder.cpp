@@ -27,9 +27,17 @@ TransformerEncoder<T>::TransformerEncoder(const EncoderConfig& config) : Module<
 
 template <class T>
 Variable<T> TransformerEncoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  return (*this)(ForwardContext<T>{.mask = mask}, x);
+}
+
+template <class T>
+Variable<T> TransformerEncoder<T>::operator()(ForwardContext<T> context, const Variable<T>& x) const {
   const auto scope = this->scope();
   Variable<T> y = x;
-  for (const TransformerEncoderLayer<T>& layer : layers_) y = layer(y, mask);
+  for (const TransformerBlock<T>& layer : layers_) {
+    y = layer(context, y);
+    ++context.slot;
+  }
   return norm_ ? (*norm_)(y) : y;
 }
 

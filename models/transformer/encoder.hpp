@@ -32,6 +32,9 @@ class TransformerEncoder : public Module<T> {
 
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 
+  /// In a context of blocks, with caches for example, whose slots are the numbers of the layers.
+  Variable<T> operator()(ForwardContext<T> context, const Variable<T>& x) const;
+
   /// Forward that also returns every layer's attention weights.
   EncoderResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 

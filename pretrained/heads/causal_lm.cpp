@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "../../autograd/checkpoint.hpp"
+#include "../../models/detail/caches_guard.hpp"
+#include "../../models/detail/new_tokens.hpp"
 #include "../../ops/loss/linear_cross_entropy.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/reduce/reductions.hpp"
-#include "../detail/caches_guard.hpp"
 #include "../detail/family.hpp"
 #include "../detail/head_losses.hpp"
 
@@ -117,18 +118,9 @@ template <class T>
 Variable<T> CausalLM<T>::next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
                                      std::span<KeyValueCache<T>> caches) const {
   const auto scope = this->scope();
-  detail::CachesGuard<T> caches_guard(caches);
-  Variable<T> hidden = this->decoder()(tokens, lengths, caches);
-  if (hidden.shape(0) != lengths.size()) {
-    std::vector<std::int64_t> last;
-    std::int64_t end = 0;
-    for (const std::size_t length : lengths) {
-      end += static_cast<std::int64_t>(length);
-      last.push_back(end - 1);
-    }
-    hidden = index_select(hidden, 0, detail::ids_of(last));
-  }
-  Variable<T> logits = token_logits(hidden);
+  xgrad::detail::CachesGuard<T> caches_guard(caches);
+  const Variable<T> hidden = this->decoder()(tokens, lengths, caches);
+  Variable<T> logits = token_logits(xgrad::detail::last_of_each(hidden, lengths));
   caches_guard.succeeded();
   return logits;
 }

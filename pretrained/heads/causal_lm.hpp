@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../models/autoregressive_model.hpp"
 #include "../../ops/loss/losses.hpp"
 #include "task_model.hpp"
 
@@ -9,7 +10,7 @@ namespace xgrad::pretrained {
 /// config.json ties them, unless the folder has another one nevertheless, as in transformers 5.
 /// https://huggingface.co/docs/transformers/model_doc/llama#transformers.LlamaForCausalLM
 template <class T>
-class CausalLM : public TaskModel<T, Decoder> {
+class CausalLM : public TaskModel<T, Decoder>, public AutoregressiveModel<T> {
  public:
   /// Reads a folder, or a GGUF file of llama.cpp. Throws FileError.
   static CausalLM from_folder(const std::string& folder, const LoadOptions& options = {}) {
@@ -29,9 +30,12 @@ class CausalLM : public TaskModel<T, Decoder> {
   template <xgrad::detail::NoIds E>
   Variable<T> loss(const Input& input, const E& labels, Reduction reduction = Reduction::mean) const = delete;
 
-  /// Logits (sequences, vocab_size) of the tokens behind new ones, as Decoder takes them.
+  KeyValueCache<T> new_cache() const override { return this->decoder().new_cache(); }
+  /// Logits (sequences, vocab_size) of the tokens after new ones, as Decoder takes them.
   Variable<T> next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
-                          std::span<KeyValueCache<T>> caches) const;
+                          std::span<KeyValueCache<T>> caches) const override;
+  std::optional<std::size_t> max_length() const override { return this->config().max_length(); }
+  std::vector<std::int64_t> eos_token_ids() const override { return this->config().eos_token_ids; }
 
   /// Those of hidden states (..., hidden_size).
   Variable<T> token_logits(const Variable<T>& hidden) const;

@@ -99,30 +99,6 @@ TEST(TextModelTest, ItsLossMayBeginLater) {
               1e-5);
 }
 
-TEST(TextModelTest, ContinuesWithWhatIsChosenByItsLogits) {
-  const TextModel made = model_of("abcd", 3);
-  made.model().train();
-  std::vector<std::vector<std::int64_t>> seen;
-  const auto next = [&](std::span<const std::int64_t> tokens,
-                        std::span<const float> logits) -> std::optional<std::int64_t> {
-    seen.emplace_back(tokens.begin(), tokens.end());
-    // The last three tokens, computed at once.
-    const std::size_t count = std::min<std::size_t>(tokens.size(), 3);
-    const xgrad::EvalMode eval_mode(made.model());
-    const xgrad::Ids last =
-        xgrad::pad_sequence({{tokens.end() - static_cast<std::ptrdiff_t>(count), tokens.end()}});
-    const xgrad::Array<float> expected = made.model().token_logits(last).value();
-    EXPECT_EQ(logits.size(), 4u);
-    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(logits[i], expected(0, count - 1, i), 1e-6);
-    if (tokens.size() == 6) return std::nullopt;
-    return static_cast<std::int64_t>(tokens.size() % 4);
-  };
-  EXPECT_EQ(made.continued({3, 1}, 100, next), (std::vector<std::int64_t>{2, 3, 0, 1}));
-  EXPECT_EQ(seen.back(), (std::vector<std::int64_t>{3, 1, 2, 3, 0, 1}));
-  EXPECT_EQ(made.continued({3, 1}, 2, next), (std::vector<std::int64_t>{2, 3}));
-  EXPECT_TRUE(made.model().training()) << "as before";
-}
-
 class TextModelFileTest : public testing::Test {
  protected:
   TextModelFileTest() { made_.save(path_); }

@@ -1,6 +1,7 @@
 // Models that programs saved: word classifiers, taggers and models of texts
 #include <array>
-#include <optional>
+
+#include <xgrad/generation.hpp>
 
 #include "../../apps/models/tagger.hpp"
 #include "../../apps/models/text_model.hpp"
@@ -42,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   fuzz::accepts<xgrad::FileError>([&] {
     const apps::TextModel model = apps::TextModel::load(input.path());
-    model.continued({0}, 2, [](auto, auto) { return std::optional<std::int64_t>(0); });
+    xgrad::generation::generate(model.model(), {{0}}, {.max_new_tokens = 2});
   });
   return 0;
 }

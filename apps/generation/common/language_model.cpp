@@ -15,7 +15,7 @@
 namespace apps {
 namespace {
 
-using xgrad::generation::GenerationOptions;
+using xgrad::generation::ContextEnd, xgrad::generation::GenerationOptions;
 using Show = std::function<void(std::string_view)>;
 
 /// What train_gpt saved.
@@ -40,21 +40,18 @@ class SavedText : public LanguageModel {
 
   void write(const std::vector<std::int64_t>& ids, const GenerationOptions& options, bool /*slides*/,
              const Show& show) const override {
-    if (ids.empty()) throw xgrad::ValueError("a text must have a character, got none");
     const TextTokens::Stream stream = model_.tokens().stream();
     const xgrad::generation::StopStrings stop_strings(
         options.stop_strings, [&](std::int64_t id) { return model_.tokens().bytes(id); });
-    const auto next = [&](std::span<const std::int64_t> tokens,
-                          std::span<float> logits) -> std::optional<std::int64_t> {
-      const bool has_begun = tokens.size() > ids.size();
-      if (tokens.size() >= options.length_limit(ids.size()) || (has_begun && stop_strings.end(tokens)))
-        return std::nullopt;
-      process_logits(options, tokens, ids.size(), logits);
-      const std::int64_t token = xgrad::generation::next_token<float>(options, logits);
+    GenerationOptions others = options;
+    others.stop_strings.clear();
+    std::vector<std::int64_t> tokens = ids;
+    const auto on_token = [&](std::size_t, std::int64_t token) {
       show(stream(token));
-      return token;
+      tokens.push_back(token);
+      return !stop_strings.end(tokens);
     };
-    model_.continued(ids, options.length_limit(ids.size()), next);
+    generate(model_.model(), {ids}, others, on_token, ContextEnd::slide);
   }
 
  private:
@@ -97,7 +94,6 @@ class PretrainedText : public LanguageModel {
 
   void write(const std::vector<std::int64_t>& ids, const GenerationOptions& options, bool slides,
              const Show& show) const override {
-    using xgrad::generation::ContextEnd;
     xgrad::tokenizers::DecodeStream stream(tokenizer_);
     const auto on_token = [&](std::size_t, std::int64_t token) {
       show(stream.step(token));

@@ -45,9 +45,9 @@ class LanguageModel {
   /// generation_config.json of the model's folder.
   virtual xgrad::generation::GenerationOptions options() const { return {}; }
 
-  /// Calls show(text) with what the model writes behind these tokens, in pieces of whole characters. Of a
-  /// text that becomes longer than the model sees, a model of train_gpt sees the end; a pretrained one
-  /// forgets the first half where `slides`, and else that is an error.
+  /// Calls show(text) with what the model writes after these tokens, in pieces of whole characters. Of a text
+  /// that becomes longer than the model sees, a model of train_gpt forgets the first half, a pretrained one
+  /// where `slides`; else that is an error.
   virtual void write(const std::vector<std::int64_t>& ids,
                      const xgrad::generation::GenerationOptions& options, bool slides,
                      const std::function<void(std::string_view)>& show) const = 0;

@@ -7,6 +7,7 @@
 
 #include "../../../autograd/checkpoint.hpp"
 #include "../../../models/attention/relative_positions.hpp"
+#include "../../../models/detail/new_tokens.hpp"
 #include "../../../ops/index/embedding.hpp"
 #include "../../../ops/index/indexing.hpp"
 #include "../../../ops/index/masked_fill.hpp"
@@ -420,12 +421,11 @@ Variable<T> Body<T>::operator()(const ForwardCall<T>& call) const {
 
 template <class T>
 Variable<T> Body<T>::operator()(const Ids& ids, const CachedRows<T>& cached) const {
-  Ids numbers = Ids::from_shape(ids.shape());
+  Ids numbers = xgrad::detail::new_positions<T>(cached.lengths, cached.caches);
+  numbers.reshape(ids.shape());
   std::vector<std::vector<Variable<T>>> cos(rotary_.size()), sin(rotary_.size());
-  std::int64_t* next = numbers.data();
   for (std::size_t i = 0; i < cached.lengths.size(); ++i) {
     const std::size_t first = cached.caches[i].length(), count = cached.lengths[i];
-    for (std::size_t j = 0; j < count; ++j) *next++ = static_cast<std::int64_t>(first + j);
     for (std::size_t table = 0; table < rotary_.size(); ++table) {
       RotaryTables<T> tables = rotary_[table](first, count);
       cos[table].push_back(std::move(tables.cos));

@@ -4,11 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "../../models/attention/key_value_cache.hpp"
+#include "../attention/key_value_cache.hpp"
 
-// Not installed.
-
-namespace xgrad::pretrained::detail {
+namespace xgrad::detail {
 
 /// Removes from caches what a call has appended to them, unless it has succeeded.
 template <class T>
@@ -30,4 +28,4 @@ class CachesGuard {
   std::vector<std::size_t> lengths_;
 };
 
-}  // namespace xgrad::pretrained::detail
+}  // namespace xgrad::detail
