@@ -62,7 +62,7 @@ void caches() {
   const auto model = pretrained::CausalLM<float>::from_folder("tiny");
   // [caches]
   const xgrad::NoGrad no_grad;
-  std::vector<xgrad::KeyValueCache<float>> caches{model.decoder().new_cache()};
+  std::vector<xgrad::KeyValueCache<float>> caches{model.new_cache()};
   const std::vector<std::size_t> two{2}, one{1};
   model.next_logits(xgrad::Ids{1, 9}, two, caches);                   // a prompt
   const auto logits = model.next_logits(xgrad::Ids{8}, one, caches);  // one token more
