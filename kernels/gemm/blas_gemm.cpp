@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -8,7 +7,6 @@
 #include "large_gemm.hpp"
 #include "pack.hpp"
 #include "product_pieces.hpp"
-#include "small_gemm.hpp"
 #include "xtensor_blas.hpp"
 
 extern "C" {
@@ -165,46 +163,20 @@ void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const 
                });
 }
 
-/// Up to how many multiplications tiles are faster than one call that packs: AMD's processors multiply faster
-/// in tiles at any size, Intel's in one call from some size on.
-std::size_t most_tiled_product() {
-  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
-#if defined(__x86_64__)
-  static const std::size_t most = __builtin_cpu_is("intel") ? std::size_t{1} << 28 : any;
-  return most;
-#else
-  return any;
-#endif
-}
-
-/// True where tiles are faster than one call: not where that call is a tile itself.
-bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
-  constexpr std::size_t least_side = 16, unpacked = 1000000;
-  return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
-         m * n * k <= most_tiled_product() && has_small_kernels();
-}
-
 }  // namespace
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
 
-/// OpenBLAS asks a table of buffers that threads share for memory to pack into, unless it has a kernel that
-/// does not pack: with AVX-512, but for a small transposed b.
-std::size_t most_looped_product(bool trans_b) {
-  return !has_small_kernels() ? most_small_product : trans_b ? 2 * small_product : small_product;
-}
+GemmBackend gemm_backend() { return has_small_kernels() ? GemmBackend::unpacked_blas : GemmBackend::blas; }
 
 template <typename T>
-void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
-  if (pays_to_tile(b.transposed, c.rows, c.cols, a.cols)) {
+void large_gemm(bool in_tiles, T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                const Matrix<T>& c) {
+  if (in_tiles) {
     tiled_gemm_in_pieces(alpha, a, b, beta, c);
   } else {
     blas_gemm_in_pieces(alpha, a, b, beta, c);
   }
-}
-
-bool reads_tiles(std::size_t rows, std::size_t n, std::size_t k) {
-  return pays_to_tile(/*trans_b=*/false, rows, n, k);
 }
 
 template <typename T>
@@ -234,9 +206,9 @@ void gemm_of_tiles(const Matrix<const T>& a, const T* tiles, T beta, const Matri
   });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                        \
-  template void large_gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&); \
-  template void pack_tiles(const Matrix<const T>&, T*);                                             \
+#define XGRAD_INSTANTIATE(T)                                                                              \
+  template void large_gemm(bool, T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&); \
+  template void pack_tiles(const Matrix<const T>&, T*);                                                   \
   template void gemm_of_tiles(const Matrix<const T>&, const T*, T, const Matrix<T>&);
 
 XGRAD_INSTANTIATE(float)

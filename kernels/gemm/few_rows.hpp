@@ -11,12 +11,6 @@ namespace xgrad::kernels {
 
 constexpr std::size_t most_few_rows = 8;
 
-/// True for such products of a (m, k) and b (k, n). Smaller ones stay in the caches, whatever reads them.
-inline bool has_few_rows(std::size_t m, std::size_t n, std::size_t k) {
-  constexpr std::size_t least_read = std::size_t{1} << 17;
-  return m <= most_few_rows && n * k >= least_read;
-}
-
 /// C = alpha A B + beta C as gemm computes it, for an A of up to most_few_rows rows that is not transposed.
 /// The bits of a row of C do not depend on the other rows.
 template <typename T>

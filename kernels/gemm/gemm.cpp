@@ -1,11 +1,11 @@
 #include "gemm.hpp"
 
 #include "../../base/detail/arrays/vectorized.hpp"
-#include "../../base/detail/product_precision.hpp"
 #include "../low_precision/bfloat16.hpp"
 #include "few_rows.hpp"
 #include "large_gemm.hpp"
 #include "onednn_gemm.hpp"
+#include "product_algorithm.hpp"
 #include "product_pieces.hpp"
 #include "small_gemm.hpp"
 
@@ -44,17 +44,20 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(beta, c);
-  // loops, the second factor read once, bfloat16 numbers where these are asked for, or BLAS, in tiles where
-  // these are faster than one call
-  const auto is_looped = [&](std::size_t most) { return is_small(b.transposed, m, n, k, most); };
-  if (is_looped(small_product)) return small_gemm<T>(alpha, a, b, beta, c);  // known at once
-  if (is_looped(most_looped_product(b.transposed))) return small_gemm<T>(alpha, a, b, beta, c);
-  if (has_few_rows(m, n, k) && !a.transposed) return few_rows_gemm<T>(alpha, a, b, beta, c);
-  if constexpr (std::is_same_v<T, float>) {
-    if (detail::products_may_be_rounded() && bfloat16_is_faster() && pays_to_round(m, n, k))
-      return rounded_gemm(alpha, a, b, beta, c);
+  const ProductAlgorithm algorithm = product_algorithm<T>({m, n, k, a.transposed, b.transposed});
+  switch (algorithm) {
+    case ProductAlgorithm::loops:
+      return small_gemm<T>(alpha, a, b, beta, c);
+    case ProductAlgorithm::few_rows:
+      return few_rows_gemm<T>(alpha, a, b, beta, c);
+    case ProductAlgorithm::bfloat16:
+      if constexpr (std::is_same_v<T, float>) return rounded_gemm(alpha, a, b, beta, c);
+      break;
+    case ProductAlgorithm::tiles:
+    case ProductAlgorithm::blas:
+      break;
   }
-  large_gemm<T>(alpha, a, b, beta, c);
+  large_gemm<T>(algorithm == ProductAlgorithm::tiles, alpha, a, b, beta, c);
 }
 
 const char* instruction_set() {

@@ -4,17 +4,19 @@
 
 namespace xgrad::kernels {
 
-/// Up to how many multiplications loops are as fast as large_gemm: between small_product and
-/// most_small_product.
-std::size_t most_looped_product(bool trans_b);
+/// What computes large products.
+enum class GemmBackend {
+  plain,          ///< the library's own loops
+  blas,           ///< BLAS
+  unpacked_blas,  ///< OpenBLAS with kernels that multiply up to a million numbers without packing them
+};
+GemmBackend gemm_backend();
 
-/// C = alpha A B + beta C as gemm computes it, on all threads, where no side is 0: products of more than
-/// most_looped_product() multiplications.
+/// C = alpha A B + beta C as gemm computes it, on all threads, where no side is 0; in tiles, or in one call
+/// for each thread. Tiles are for unpacked_blas alone.
 template <typename T>
-void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c);
-
-/// Whether large_gemm would pack b (k, n) in tiles for a with so many rows.
-bool reads_tiles(std::size_t rows, std::size_t n, std::size_t k);
+void large_gemm(bool in_tiles, T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                const Matrix<T>& c);
 
 /// tiles (as many elements) = those of b.
 template <typename T>

@@ -7,7 +7,6 @@
 #include "pack.hpp"
 #include "product_pieces.hpp"
 #include "register_tile.hpp"
-#include "small_gemm.hpp"
 
 // Products without BLAS.
 namespace xgrad::kernels {
@@ -117,17 +116,16 @@ void multiply(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T bet
 
 const char* blas_core_name() { return "none"; }
 
-std::size_t most_looped_product(bool) { return small_product; }
+GemmBackend gemm_backend() { return GemmBackend::plain; }
 
 template <typename T>
-void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+void large_gemm(bool, T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                const Matrix<T>& c) {
   in_pieces<T>(std::size_t{1} << 18, block_rows, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
                  multiply<T>(alpha, some_a, some_b, beta, some_c);
                });
 }
-
-bool reads_tiles(std::size_t, std::size_t, std::size_t) { return false; }
 
 /// The whole is one tile.
 template <typename T>
@@ -137,12 +135,12 @@ void pack_tiles(const Matrix<const T>& b, T* tiles) {
 
 template <typename T>
 void gemm_of_tiles(const Matrix<const T>& a, const T* tiles, T beta, const Matrix<T>& c) {
-  large_gemm<T>(1, a, {tiles, a.cols, c.cols}, beta, c);
+  large_gemm<T>(false, 1, a, {tiles, a.cols, c.cols}, beta, c);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                        \
-  template void large_gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&); \
-  template void pack_tiles(const Matrix<const T>&, T*);                                             \
+#define XGRAD_INSTANTIATE(T)                                                                              \
+  template void large_gemm(bool, T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&); \
+  template void pack_tiles(const Matrix<const T>&, T*);                                                   \
   template void gemm_of_tiles(const Matrix<const T>&, const T*, T, const Matrix<T>&);
 
 XGRAD_INSTANTIATE(float)

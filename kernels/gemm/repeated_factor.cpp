@@ -1,20 +1,15 @@
 #include "repeated_factor.hpp"
 
-#include <type_traits>
-
-#include "../../base/detail/product_precision.hpp"
-#include "../low_precision/bfloat16.hpp"
 #include "gemm.hpp"
 #include "large_gemm.hpp"
 #include "pack.hpp"
+#include "product_algorithm.hpp"
 
 namespace xgrad::kernels {
 
 template <typename T>
 RepeatedFactor<T>::RepeatedFactor(const Matrix<const T>& b, std::size_t rows) : b_(b) {
-  const bool is_rounded =
-      std::is_same_v<T, float> && detail::products_may_be_rounded() && bfloat16_is_faster();
-  if (!is_rounded && reads_tiles(rows, b.cols, b.rows)) {
+  if (product_algorithm<T>({rows, b.cols, b.rows}) == ProductAlgorithm::tiles) {
     best_ = Layout::tiles;
     return;
   }

@@ -304,11 +304,6 @@ bool bfloat16_is_faster() {
   return vectors || has_matrix_unit();
 }
 
-bool pays_to_round(std::size_t m, std::size_t n, std::size_t k) {
-  constexpr std::size_t least_side = 16, least_product = std::size_t{1} << 18;
-  return std::min({m, n, k}) >= least_side && m * n * k >= least_product;
-}
-
 /// Bound by flops; rounding and packing take some tenth of it. What is packed serves no other product: its
 /// pairs run along k, which is another axis of the same array in a layer's product and in those of its
 /// gradients.

@@ -31,9 +31,6 @@ bool bfloat16_is_faster();
 /// bits of the whole.
 constexpr std::size_t bfloat16_rows = 12, bfloat16_cols = 32;
 
-/// True if the product is large enough to pay for rounding its operands.
-bool pays_to_round(std::size_t m, std::size_t n, std::size_t k);
-
 /// C = alpha A B + beta C as gemm computes it, on one thread, where each element of A and B is rounded to the
 /// nearest bfloat16 and the products are added in float. The instructions take numbers below the normal ones,
 /// 1.2e-38, for 0; plain loops do not.
