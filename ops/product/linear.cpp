@@ -37,8 +37,8 @@ template <class T>
 Grads<T, 3> linear_grads(const Variable<T>& dy, Needs needs, const Variable<T>& x,
                          const Variable<T>& weight) {
   Grads<T, 3> grads;
-  if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
-  if (needs[1]) grads[1] = detail::transposed_matmul(dy, x);
+  if (needs[0]) grads[0] = detail::matrix_product(dy, false, weight, false, detail::LeadingAxes::rows);
+  if (needs[1]) grads[1] = detail::matrix_product(dy, true, x, false, detail::LeadingAxes::rows);
   if (needs[2]) grads[2] = detail::summed(dy, needs.shape(2));
   return grads;
 }

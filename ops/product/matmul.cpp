@@ -36,80 +36,58 @@ void multiply(const kernels::Axes<2>& axes, std::size_t count, const kernels::Ma
 namespace detail {
 
 template <class T>
-Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b) {
-  const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
-  const std::size_t rows_a = a.shape()[rank_a - 2], cols_a = a.shape()[rank_a - 1];
-  const std::size_t rows_b = b.shape()[rank_b - 2], cols_b = b.shape()[rank_b - 1];
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b,
+                           LeadingAxes leading) {
+  const bool are_rows = leading == LeadingAxes::rows;
+  const auto rows_of = [are_rows](const Variable<T>& x) {
+    return are_rows ? row_count(x.shape()) : x.shape()[x.dimension() - 2];
+  };
+  const std::size_t rows_a = rows_of(a), cols_a = a.shape().back(), rows_b = rows_of(b),
+                    cols_b = b.shape().back();
   const std::size_t n = trans_a ? cols_a : rows_a, k = trans_a ? rows_a : cols_a;
   const std::size_t m = trans_b ? rows_b : cols_b;
-  const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
-      batch_b(b.shape().begin(), b.shape().end() - 2);
-  const std::optional<Shape> common = common_shape(batch_a, batch_b);
-  if (!common) {
-    fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ", b.shape());
+  const kernels::Matrix<const T> left{data(a), n, k, cols_a, trans_a}, right{data(b), k, m, cols_b, trans_b};
+  Shape shape;
+  Variable<T> y;
+  if (are_rows) {
+    if (!trans_a) shape.assign(a.shape().begin(), a.shape().end() - 1);
+    if (trans_a) shape.push_back(n);
+    shape.push_back(m);
+    y = empty<T>(shape, ops::matmul.name);
+    kernels::gemm<T>(1, left, right, 0, {data(y), n, m});
+  } else {
+    const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
+        batch_b(b.shape().begin(), b.shape().end() - 2);
+    const std::optional<Shape> common = common_shape(batch_a, batch_b);
+    if (!common)
+      fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ", b.shape());
+    const Shape& batch = *common;
+    const Strides a_strides = broadcast_strides(batch_a, batch),
+                  b_strides = broadcast_strides(batch_b, batch);
+    const auto axes = kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0);
+    shape = batch;
+    shape.push_back(n);
+    shape.push_back(m);
+    y = empty<T>(shape, ops::matmul.name);
+    multiply<T>(axes, element_count(batch), left, right, data(y));
   }
-  const Shape& batch = *common;
-
-  Shape shape = batch;
-  shape.push_back(n);
-  shape.push_back(m);
-  Variable<T> y = empty<T>(shape, ops::matmul.name);
-  const Strides a_strides = broadcast_strides(batch_a, batch);
-  const Strides b_strides = broadcast_strides(batch_b, batch);
-  multiply<T>(kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0), element_count(batch),
-              {data(a), n, k, cols_a, trans_a}, {data(b), k, m, cols_b, trans_b}, data(y));
   return record<T>(
       ops::matmul, std::move(y), Inputs(a, b), Attributes(trans_a, trans_b),
       Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
-      [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+      [trans_a, trans_b, leading](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
-          grads[0] =
-              summed(trans_a ? matrix_product(b, trans_b, dy, true) : matrix_product(dy, false, b, !trans_b),
-                     needs.shape(0));
+          grads[0] = summed(trans_a ? matrix_product(b, trans_b, dy, true, leading)
+                                    : matrix_product(dy, false, b, !trans_b, leading),
+                            needs.shape(0));
         }
         if (needs[1]) {
-          grads[1] =
-              summed(trans_b ? matrix_product(dy, true, a, trans_a) : matrix_product(a, !trans_a, dy, false),
-                     needs.shape(1));
+          grads[1] = summed(trans_b ? matrix_product(dy, true, a, trans_a, leading)
+                                    : matrix_product(a, !trans_a, dy, false, leading),
+                            needs.shape(1));
         }
         return grads;
       });
-}
-
-template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed) {
-  const std::size_t k = x.shape().back(), m = w.shape()[transposed ? 0 : 1];
-  const std::size_t rows = row_count(x.shape());
-  Shape shape = x.shape();
-  shape.back() = m;
-  Variable<T> y = empty<T>(shape, ops::matmul.name);
-  kernels::gemm<T>(1, {data(x), rows, k}, {data(w), k, m, w.shape()[1], transposed}, 0, {data(y), rows, m});
-  return record<T>(ops::matmul, std::move(y), Inputs(x, w), Attributes(false, transposed),
-                   Saved(if_requires_grad(w, x), if_requires_grad(x, w)),
-                   [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
-                     Grads<T, 2> grads;
-                     if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
-                     if (needs[1])
-                       grads[1] = transposed ? transposed_matmul(dy, x) : transposed_matmul(x, dy);
-                     return grads;
-                   });
-}
-
-template <class T>
-Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v) {
-  const std::size_t p = u.shape().back(), q = v.shape().back();
-  const std::size_t rows = row_count(u.shape());
-  Variable<T> y = empty<T>(Shape{p, q}, ops::matmul.name);
-  kernels::gemm<T>(1, kernels::Matrix(data(u), rows, p).transpose(), {data(v), rows, q}, 0, {data(y), p, q});
-  return record<T>(ops::matmul, std::move(y), Inputs(u, v), Attributes(true, false),
-                   Saved(if_requires_grad(v, u), if_requires_grad(u, v)),
-                   [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
-                     Grads<T, 2> grads;
-                     if (needs[0]) grads[0] = rows_matmul(v, dy, true);
-                     if (needs[1]) grads[1] = rows_matmul(u, dy, false);
-                     return grads;
-                   });
 }
 
 }  // namespace detail
@@ -128,7 +106,7 @@ Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
     const Variable<T> column = matmul(a, reshape(b, {b.size(), 1}));
     return reshape(column, Shape(a.shape().begin(), a.shape().end() - 1));
   }
-  if (rank_b == 2) return detail::rows_matmul(a, b, false);
+  if (rank_b == 2) return detail::matrix_product(a, false, b, false, detail::LeadingAxes::rows);
   if (rank_a == 1) {
     const Variable<T> row = detail::matrix_product(reshape(a, {1, a.size()}), false, b, false);
     Shape shape(b.shape().begin(), b.shape().end() - 1);
@@ -166,9 +144,8 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                   \
   template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions); \
   template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                \
-  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool);    \
-  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool);             \
-  template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
+  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool,     \
+                                              detail::LeadingAxes);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

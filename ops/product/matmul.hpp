@@ -39,19 +39,17 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
 
 namespace detail {
 
-/// y = op(a) op(b) on the last two axes, where op transposes if flagged; the leading axes broadcast. Closed
-/// under differentiation: the gradients are products with other flags, without transposed copies.
-template <class T>
-Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b);
+/// What axes before the last two are.
+enum class LeadingAxes {
+  batch,  ///< of matrices, which broadcast
+  rows,   ///< of one matrix, as all axes but the last are: a weight's products, and their gradients
+};
 
-/// y = x w, or x w^T if `transposed`, for x (..., k) of any rank >= 1 as rows and one matrix w; y (..., m).
+/// y = op(a) op(b) on the last two axes, or of operands as rows, where op transposes if flagged. Closed under
+/// differentiation: the gradients are products with other flags, without transposed copies.
 template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed);
-
-/// y = u^T v (p, q) for u (..., p) and v (..., q) as rows: the sum of their outer products. The gradient of
-/// a weight.
-template <class T>
-Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v);
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b,
+                           LeadingAxes leading = LeadingAxes::batch);
 
 }  // namespace detail
 
