@@ -41,7 +41,7 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
   if (name != nullptr && (pooler == Pooler::needed || (pooler == Pooler::if_stored && stored)))
     pooler_ = this->child(name, detail::take_linear<T>({weights, "", detail::Part::head}, name,
                                                        {config.hidden_size, config.hidden_size}));
-  if (!this->named_int8_weights().empty()) this->requires_grad(false);
+  if (this->precision() == Precision::int8) this->requires_grad(false);
   this->eval();
 }
 

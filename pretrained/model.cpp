@@ -1,5 +1,7 @@
 #include "model.hpp"
 
+#include <algorithm>
+
 #include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
 #include "../files/gguf.hpp"
@@ -64,7 +66,10 @@ void BaseModel<T>::freeze(std::optional<std::size_t> layers) const {
 template <class T>
 Precision BaseModel<T>::precision() const {
   if (rounds_to_bfloat16_) return Precision::bfloat16;
-  return this->named_int8_weights().empty() ? Precision::float32 : Precision::int8;
+  const std::vector<NamedWeight<T>> weights = this->named_weights();
+  const bool has_integers = std::any_of(weights.begin(), weights.end(),
+                                        [](const auto& one) { return one.second.dtype() == DType::I8; });
+  return has_integers ? Precision::int8 : Precision::float32;
 }
 
 template <class T>
@@ -73,8 +78,8 @@ Variable<T> BaseModel<T>::word_embeddings() const {
 }
 
 template <class T>
-std::optional<Bfloat16Weight> BaseModel<T>::bfloat16_word_embeddings() const {
-  return body_->words().bfloat16_weight();
+Weight<T> BaseModel<T>::stored_word_embeddings() const {
+  return body_->words().stored_weight();
 }
 
 void detail::load(const std::string& folder, bool is_causal, const LoadOptions& options, const char* head,

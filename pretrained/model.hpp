@@ -10,7 +10,7 @@
 #include "../base/detail/by_name.hpp"
 #include "../files/tensor_view.hpp"
 #include "../models/module.hpp"
-#include "../ops/product/bfloat16_linear.hpp"
+#include "../ops/product/weight.hpp"
 #include "config.hpp"
 
 namespace xgrad::pretrained {
@@ -27,8 +27,8 @@ enum class Precision {
   /// Products of numbers rounded to bfloat16, as with MatmulPrecision::medium; those of float32, with a note,
   /// on a processor that computes them no faster.
   bfloat16,
-  /// Weights of 8-bit integers, by which the rounded rows of what a layer gets are multiplied: see
-  /// Int8Weight. They have no gradients, and all other parameters of the encoder are frozen. Those of heads
+  /// Weights of 8-bit integers, by which the rounded rows of what a layer gets are multiplied: see linear().
+  /// They have no gradients, and all other parameters of the encoder are frozen. Those of heads
   /// and poolers stay float.
   int8,
 };
@@ -94,10 +94,10 @@ class BaseModel : public Model<T> {
   /// The precision that its linear layers have, or are to have on a processor that is fast with it.
   Precision precision() const;
 
-  /// Undefined with bfloat16_weights.
+  /// Throws ValueError with bfloat16_weights.
   Variable<T> word_embeddings() const;
-  /// Of the word embeddings with bfloat16_weights.
-  std::optional<Bfloat16Weight> bfloat16_word_embeddings() const;
+  /// Of any type.
+  Weight<T> stored_word_embeddings() const;
 
  protected:
   /// Throws ValueError for a config that is not as causal as the class.
