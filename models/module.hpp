@@ -104,8 +104,7 @@ class Module {
   [[nodiscard]] std::size_t parameter_count() const;
 
   /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError that
-  /// names a weight of fewer bits, which pretrained::save_folder saves: "state_dict: 'W_Q.weight' must be of
-  /// float numbers, got int8".
+  /// names a weight of fewer bits, which pretrained::save_folder saves.
   StateDict<T> state_dict() const;
 
   /// Assigns to all parameters and buffers. Throws ValueError that names every missing, unexpected and

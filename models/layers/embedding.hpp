@@ -33,7 +33,7 @@ class Embedding : public Module<T> {
   template <detail::NoIds E>
   Variable<T> operator()(const E& ids) const = delete;
 
-  /// Throws ValueError for a weight of fewer bits: "Weight: dtype must be float32, got bfloat16".
+  /// Throws ValueError for a weight of fewer bits.
   const Variable<T>& weight() const& { return weight_.variable(); }
   Variable<T> weight() && { return weight_.variable(); }
   const Weight<T>& stored_weight() const& { return weight_; }  ///< of any type

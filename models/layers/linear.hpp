@@ -29,7 +29,7 @@ class Linear : public Module<T> {
 
   Variable<T> operator()(const Variable<T>& x) const;
 
-  /// Throws ValueError for a weight of fewer bits: "Weight: dtype must be float32, got int8".
+  /// Throws ValueError for a weight of fewer bits.
   const Variable<T>& weight() const& { return weight_.variable(); }
   Variable<T> weight() && { return weight_.variable(); }
   const Weight<T>& stored_weight() const& { return weight_; }  ///< of any type

@@ -170,7 +170,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
   }
   using V = Variable<T>;
   if (integers > 0) [[unlikely]] {
-    detail::refuse_int8_gradient(ops::int8_self_attention.name, recorded);
+    detail::refuse_gradient_of_integers(ops::int8_self_attention.name, recorded);
     if (detail::is_watched() && detail::single_ops)
       return compose(projected(x, *q), projected(x, *k), projected(x, *v), mask_bias);
     return record<T>(ops::int8_self_attention, std::move(y), Inputs(x, mask_bias), attributes, Saved(),

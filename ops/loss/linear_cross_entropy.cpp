@@ -207,7 +207,7 @@ Variable<T> linear_cross_entropy(const Variable<T>& x, const std::type_identity_
   const Variable<T>& bias = options.linear_bias;
   const Shape shape = weight.shape();
   check_operands(x, shape, bias, target);
-  if (weight.dtype() == DType::I8) detail::refuse_int8_gradient(loss_name, will_record(x, bias));
+  if (weight.dtype() == DType::I8) detail::refuse_gradient_of_integers(loss_name, will_record(x, bias));
   const std::size_t classes = shape[0];
   const CrossEntropyOptions<T> of_classes{.weight = options.weight,
                                           .ignore_index = options.ignore_index,

@@ -52,7 +52,7 @@ Variable<T> reduced_linear(const Variable<T>& x, const Weight<T>& weight, const 
   const bool is_int8 = numbers.int8() != nullptr;
   const char* const op = is_int8 ? ops::int8_linear.name : ops::bfloat16_linear.name;
   const Shape shape = checked_shape(op, x, numbers.shape(), bias);
-  if (is_int8) detail::refuse_int8_gradient(op, will_record(x, bias));
+  if (is_int8) detail::refuse_gradient_of_integers(op, will_record(x, bias));
   const std::size_t rows = row_count(shape), out = numbers.shape()[0], in = numbers.shape()[1];
   Variable<T> y = detail::empty<T>(shape, op);
   numbers.multiply<T>({detail::data(x), rows, in}, bias.defined() ? detail::data(bias) : nullptr,

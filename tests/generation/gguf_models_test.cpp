@@ -41,7 +41,7 @@ TEST(GgufModelTest, NumbersAndTokensAreThoseOfTransformers) {
 TEST(GgufModelTest, Bfloat16WeightsAreTheRoundedFloats) {
   for (const char* const name : {"llama_q8_0", "gpt2_q8_0", "qwen2_q8_0"}) {
     const auto floats = CausalLM<float>::from_folder(model(name));
-    const auto halves = CausalLM<float>::from_folder(model(name), {.bfloat16_weights = true});
+    const auto halves = CausalLM<float>::from_folder(model(name), {.dtype = xgrad::DType::BF16});
     std::size_t matrices = 0;
     for (const auto& [parameter, weight] : halves.named_weights()) {
       if (weight.is_trainable()) continue;

@@ -45,7 +45,7 @@ Variable<float> int8_after_attention(const Variable<float>& context, const Varia
       checked_norm(norm2, width, "norm2")};
   const Inputs inputs(context, x, out.bias, norm1.weight, norm1.bias, up.bias, down.bias, norm2.weight,
                       norm2.bias);
-  refuse_int8_gradient(
+  refuse_gradient_of_integers(
       name, std::apply([](const auto&... input) { return will_record(input...); }, inputs.variables));
   Variable<float> z = empty<float>(x.shape(), name);
   kernels::int8_after_attention_rows(checked, data(context), data(x), row_count(x.shape()), data(z));

@@ -59,7 +59,7 @@ void ReducedRows::gather(const std::int64_t* ids, std::size_t count, T* y) const
     kernels::from_bfloat16(bfloat16()->data() + static_cast<std::size_t>(ids[i]) * dim, y + i * dim, dim);
 }
 
-void refuse_int8_gradient(const char* op, bool will_record) {
+void refuse_gradient_of_integers(const char* op, bool will_record) {
   if (will_record)
     fail<ValueError>(op, ": 8-bit weights have no gradient: freeze all parameters in front of them, or ",
                      "compute with NoGrad");

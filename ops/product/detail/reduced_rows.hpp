@@ -56,6 +56,6 @@ inline const kernels::Int8Matrix* int8_matrix(const Weight<float>& weight) {
 }
 
 /// Throws ValueError if an op with 8-bit weights is to be recorded.
-void refuse_int8_gradient(const char* op, bool will_record);
+void refuse_gradient_of_integers(const char* op, bool will_record);
 
 }  // namespace xgrad::detail

@@ -54,14 +54,15 @@ bool is_of_adapter(const std::string& name) {
 
 }  // namespace
 
-ModelInFiles in_files(const Config& config, bool bfloat16_weights, bool is_gguf) {
-  if (bfloat16_weights && !config.is_causal)
-    throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
+ModelInFiles in_files(const Config& config, std::optional<DType> dtype, bool is_gguf) {
+  if (dtype && !config.is_causal) throw ValueError("from_folder: dtype is for decoders alone");
+  if (dtype && *dtype != DType::BF16)
+    fail<ValueError>("from_folder: dtype must be BF16 or absent, got ", to_string(*dtype));
   const FamilyInfo& family = info_of(config.model_type);
   ModelInFiles model{.names = family.files,
                      .initializer_range = config.initializer_range,
-                     .int8_weights = config.int8_weights,
-                     .bfloat16_weights = bfloat16_weights,
+                     .quantized = config.quantized,
+                     .dtype = dtype,
                      .paired_head = is_gguf && family.gguf_has_pairs ? config.head_size() : 0,
                      .architecture = config.architecture};
   if (is_gguf) model.names.stored_as = family.gguf_names;
@@ -83,7 +84,7 @@ void Weights::add(const WeightFile& file) {
     if (is_of_adapter(tensor.name))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
-    if (model_.int8_weights && tensor.name.ends_with("_zero_point"))
+    if (model_.quantized && tensor.name.ends_with("_zero_point"))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " must not be there, as config.json says that integers are symmetric");
     const std::string name = modern_name(tensor.name, model_.names);
@@ -181,16 +182,16 @@ Weight<T> Weights::take_weight(const std::string& name, const Shape& shape, Part
 template <class T>
 Weight<T> Weights::take_rows(const std::string& name, const Shape& shape, Part part) {
   const auto found = entries_.find(modern_name(name, model_.names));
-  if (!model_.bfloat16_weights || found == entries_.end())
+  if (!model_.dtype || found == entries_.end())
     return Variable<T>(take<T>(name, shape, Start::normal, part), true);
   Entry& entry = found->second;
   if (!entry.transposed) {
-    std::vector<std::uint16_t> bits = entry.file->bfloat16_bits(taken(entry, shape));
+    std::vector<std::uint16_t> bits = entry.file->bits(taken(entry, shape));
     if (is_paired(entry)) in_halves(shape, model_.paired_head, bits.data());
     return Weight<T>::bfloat16(std::move(bits), shape);
   }
   const auto columns = [&](const TensorView& tensor, std::size_t first, std::size_t count) {
-    return entry.file->bfloat16_columns(tensor, first, count);
+    return entry.file->columns_as_bits(tensor, first, count);
   };
   return Weight<T>::bfloat16(taken_columns(entry, shape, columns), shape);
 }
