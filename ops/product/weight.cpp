@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../../graph/detail/leaf.hpp"
 #include "../../kernels/low_precision/bfloat16.hpp"
 #include "detail/reduced_rows.hpp"
 
@@ -18,6 +19,11 @@ void check_int8(const Shape& shape) {
 std::shared_ptr<const detail::ReducedRows> int8_rows(std::span<const std::int8_t> integers,
                                                      std::span<const float> scales, std::size_t in) {
   return std::make_shared<const detail::ReducedRows>(kernels::Int8Matrix(integers, scales, in));
+}
+
+template <class T>
+detail::LeafNode<T>& leaf_node(const Variable<T>& parameter) {
+  return static_cast<detail::LeafNode<T>&>(*detail::Access<T>::node(parameter));
 }
 
 }  // namespace
@@ -125,6 +131,18 @@ void Weight<T>::check_dtype(DType wanted) const {
                              detail::weight_dtype_name(dtype()));
 }
 
+template <class T>
+std::shared_ptr<const void> detail::WeightAccess<T>::packed(const Weight<T>& weight) {
+  return leaf_node(weight.variable_).packed.of(Access<T>::value(weight.variable_)->version);
+}
+
+template <class T>
+void detail::WeightAccess<T>::keep_packed(const Weight<T>& weight, std::shared_ptr<const void> form) {
+  leaf_node(weight.variable_).packed.keep(std::move(form), Access<T>::value(weight.variable_)->version);
+}
+
+template struct detail::WeightAccess<float>;
+template struct detail::WeightAccess<double>;
 template class Weight<float>;
 template class Weight<double>;
 

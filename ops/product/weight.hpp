@@ -102,6 +102,11 @@ struct WeightAccess {
     if (!weight.is_trainable()) return weight.reduced_.get();
     return Access<T>::value(weight.variable_).get();
   }
+
+  /// The packed form of a parameter, which products keep; null if there is none, or if the numbers have
+  /// changed since.
+  static std::shared_ptr<const void> packed(const Weight<T>& weight);
+  static void keep_packed(const Weight<T>& weight, std::shared_ptr<const void> form);
 };
 
 }  // namespace detail
