@@ -14,12 +14,12 @@
 
 namespace {
 
-using xgrad::Bfloat16Weight, xgrad::Variable;
+using xgrad::Variable, xgrad::Weight;
 
 /// The weights of a GPT-2 (124M), which do not fit into any cache: 12 layers and the head.
 struct Weights {
   std::vector<Variable<float>> floats;
-  std::vector<Bfloat16Weight> halves;
+  std::vector<Weight<float>> halves;
   std::size_t numbers = 0;
 
   Weights() {
@@ -36,7 +36,7 @@ struct Weights {
  private:
   void add(const xgrad::Shape& shape) {
     floats.emplace_back(xgrad::normal<float>(shape));
-    halves.emplace_back(floats.back().value());
+    halves.push_back(Weight<float>::bfloat16(floats.back().value()));
     numbers += floats.back().size();
   }
 };
@@ -72,8 +72,7 @@ void run(const Weights& weights, std::size_t rows, std::size_t rounds) {
       for (const Variable<float>& weight : weights.floats) linear(input_of(weight.shape(1)), weight);
     });
     const double bfloat16_seconds = seconds_of([&] {
-      for (const Bfloat16Weight& weight : weights.halves)
-        bfloat16_linear(input_of(weight.shape()[1]), weight);
+      for (const Weight<float>& weight : weights.halves) linear(input_of(weight.shape()[1]), weight);
     });
     if (round == 0) continue;  // the first fills the pools
     reading.push_back(read_seconds);

@@ -25,10 +25,10 @@ enum class ContextEnd {
 /// each other.
 ///
 /// Prompts of a call may differ in length: no padding is needed, and without do_sample each has the tokens
-/// that it has alone, unless two are as probable but for rounding: in bfloat16, products of one row may be
-/// rounded otherwise than those of several. With do_sample, all texts draw from the default generator in the
-/// order of PyTorch, one after the other for each token, also those that have ended. Several threads may
-/// share a model.
+/// that it has alone, unless two are as probable but for rounding: where products are of rounded numbers,
+/// those of one row may be rounded otherwise than those of several. With do_sample, all texts draw from the
+/// default generator in the order of PyTorch, one after the other for each token, also those that have ended.
+/// Several threads may share a model.
 ///
 /// Throws ValueError for a prompt without tokens or of max_length or more, for a module in training mode,
 /// where logits are no numbers, for options out of range, for num_beams, which is not built here, and for

@@ -11,79 +11,74 @@ namespace {
 template <class T>
 using State = detail::ModuleState<T>;
 
-/// ModuleState's parameters or buffers.
-template <class T>
-using ListOfState = std::vector<NamedParameter<T>> State<T>::*;
-
+/// A list of ModuleState's, weights or buffers, under all their names.
 template <class T, class Named>
 void add_named(const State<T>& state, std::vector<Named> State<T>::*list, const std::string& prefix,
-               std::vector<Named>& found) {
+               std::vector<NamedWeight<T>>& found) {
   for (const auto& [name, one] : state.*list) found.emplace_back(prefix + name, one);
   for (const auto& [name, child] : state.children) add_named(*child, list, prefix + name + ".", found);
 }
 
-/// Under all their names.
+/// Weights, then buffers.
 template <class T>
-std::vector<NamedParameter<T>> all_named(const State<T>& state, ListOfState<T> list) {
-  std::vector<NamedParameter<T>> found;
-  add_named(state, list, "", found);
-  return found;
-}
-
-/// Parameters, then buffers.
-template <class T>
-std::vector<NamedParameter<T>> all_saved(const State<T>& state) {
-  std::vector<NamedParameter<T>> found = all_named(state, &State<T>::parameters);
+std::vector<NamedWeight<T>> all_saved(const State<T>& state) {
+  std::vector<NamedWeight<T>> found;
+  add_named(state, &State<T>::weights, "", found);
   add_named(state, &State<T>::buffers, "", found);
   return found;
 }
 
-/// Those of a list that are no parameters; `identity_of` is the same for two only if they are one.
-template <class T, class Named, class Identity>
-std::vector<Named> all_weights(const State<T>& state, std::vector<Named> State<T>::*list,
-                               const Identity& identity_of) {
-  std::vector<Named> found;
-  add_named(state, list, "", found);
-  std::unordered_set<const void*> seen;
-  std::erase_if(found, [&](const Named& one) { return !seen.insert(identity_of(one.second)).second; });
-  return found;
-}
-
-/// The same for two Variables only if they are one.
-template <class T>
-const void* identity(const Variable<T>& x) {
-  return detail::Access<T>::value(x).get();
-}
-
 /// Each once, under the first of its names.
-template <class T>
-std::vector<NamedParameter<T>> unique(std::vector<NamedParameter<T>> all) {
+template <class T, class Named>
+std::vector<NamedWeight<T>> unique(const State<T>& state, std::vector<Named> State<T>::*list) {
+  std::vector<NamedWeight<T>> all;
+  add_named(state, list, "", all);
   std::unordered_set<const void*> seen;
-  std::erase_if(all, [&](const NamedParameter<T>& one) { return !seen.insert(identity(one.second)).second; });
+  std::erase_if(all, [&](const NamedWeight<T>& one) {
+    return !seen.insert(detail::WeightAccess<T>::identity(one.second)).second;
+  });
   return all;
 }
 
+/// Those that are Variables.
 template <class T>
-void freeze(const Variable<T>& parameter, bool on) {
-  detail::Access<T>::node(parameter)->frozen = on;
-  if (on) parameter.zero_grad();
+std::vector<NamedParameter<T>> variables(const std::vector<NamedWeight<T>>& weights) {
+  std::vector<NamedParameter<T>> found;
+  for (const auto& [name, weight] : weights)
+    if (weight.is_trainable()) found.emplace_back(name, weight.variable());
+  return found;
+}
+
+/// What is wrong with a weight that must be a Variable.
+template <class T>
+std::string not_of_floats(const std::string& name, const Weight<T>& weight) {
+  return "'" + name + "' must be of float numbers, got " + detail::weight_dtype_name(weight.dtype());
+}
+
+template <class T>
+void freeze(const Weight<T>& weight, bool on) {
+  if (!weight.is_trainable()) return;
+  detail::Access<T>::node(weight.variable())->frozen = on;
+  if (on) weight.variable().zero_grad();
 }
 
 template <class T>
 void freeze_all(const State<T>& state, bool on) {
   detail::for_each_module(state, [on](const State<T>& each) {
-    for (const auto& [name, parameter] : each.parameters) freeze(parameter, on);
+    for (const auto& [name, weight] : each.weights) freeze(weight, on);
   });
 }
 
 /// The parameter or submodule of this dotted name, or all below it; returns false if there is none.
 template <class T>
-bool freeze_part(const State<T>& state, std::string_view name, bool on) {
+bool freeze_part(const State<T>& state, std::string_view name, bool on, const std::string& prefix = "") {
   const std::string below = std::string(name) + ".";
   bool found = false;
-  for (const auto& [own, parameter] : state.parameters) {
+  for (const auto& [own, weight] : state.weights) {
     if (own != name && !own.starts_with(below)) continue;
-    freeze(parameter, on);
+    if (own == name && !on && !weight.is_trainable())
+      throw ValueError("requires_grad: " + not_of_floats(prefix + own, weight));
+    freeze(weight, on);
     found = true;
   }
   for (const auto& [own, child] : state.children) {
@@ -91,7 +86,7 @@ bool freeze_part(const State<T>& state, std::string_view name, bool on) {
       freeze_all(*child, on);
       found = true;
     } else if (name.starts_with(own + ".")) {
-      found = freeze_part(*child, name.substr(own.size() + 1), on) || found;
+      found = freeze_part(*child, name.substr(own.size() + 1), on, prefix + own + ".") || found;
     }
   }
   return found;
@@ -99,13 +94,15 @@ bool freeze_part(const State<T>& state, std::string_view name, bool on) {
 
 /// What is wrong with a state dict, one phrase for each entry.
 template <class T>
-std::vector<std::string> mismatches(const std::vector<NamedParameter<T>>& saved, const StateDict<T>& state) {
+std::vector<std::string> mismatches(const std::vector<NamedWeight<T>>& saved, const StateDict<T>& state) {
   std::vector<std::string> found;
   StateDict<T> unexpected = state;
   for (const auto& [name, one] : saved) {
     const auto entry = state.find(name);
     unexpected.erase(name);
-    if (entry == state.end()) {
+    if (!one.is_trainable()) {
+      found.push_back(not_of_floats(name, one));
+    } else if (entry == state.end()) {
       found.push_back("'" + name + "' is missing");
     } else if (!same_shape(entry->second.shape(), one.shape())) {
       found.push_back("'" + name + "' must have shape " + to_string(one.shape()) + ", got " +
@@ -126,24 +123,17 @@ Module<T>::Module(std::string type) : state_(std::make_shared<State<T>>()) {
 
 template <class T>
 std::vector<NamedParameter<T>> Module<T>::named_parameters() const {
-  return unique(all_named(*state_, &State<T>::parameters));
+  return variables(named_weights());
 }
 
 template <class T>
 std::vector<NamedParameter<T>> Module<T>::named_buffers() const {
-  return unique(all_named(*state_, &State<T>::buffers));
+  return variables(unique(*state_, &State<T>::buffers));
 }
 
 template <class T>
-std::vector<NamedInt8Weight> Module<T>::named_int8_weights() const {
-  return all_weights(*state_, &State<T>::int8_weights,
-                     [](const Int8Weight& weight) { return &weight.matrix(); });
-}
-
-template <class T>
-std::vector<NamedBfloat16Weight> Module<T>::named_bfloat16_weights() const {
-  return all_weights(*state_, &State<T>::bfloat16_weights,
-                     [](const Bfloat16Weight& weight) { return weight.bits().data(); });
+std::vector<NamedWeight<T>> Module<T>::named_weights() const {
+  return unique(*state_, &State<T>::weights);
 }
 
 template <class T>
@@ -151,8 +141,9 @@ std::vector<Variable<T>> Module<T>::parameters() const {
   std::vector<Variable<T>> list;
   std::unordered_set<const void*> seen;
   detail::for_each_module(std::as_const(*state_), [&](const State<T>& state) {
-    for (const auto& [name, parameter] : state.parameters)
-      if (seen.insert(identity(parameter)).second) list.push_back(parameter);
+    for (const auto& [name, weight] : state.weights)
+      if (weight.is_trainable() && seen.insert(detail::WeightAccess<T>::identity(weight)).second)
+        list.push_back(weight.variable());
   });
   return list;
 }
@@ -166,28 +157,23 @@ std::size_t Module<T>::parameter_count() const {
 
 template <class T>
 StateDict<T> Module<T>::state_dict() const {
-  const std::vector<NamedInt8Weight> integers = named_int8_weights();
-  if (!integers.empty())
-    detail::fail<ValueError>("state_dict: '", integers.front().first,
-                             "' must be of float numbers, got 8-bit integers");
-  const std::vector<NamedBfloat16Weight> halves = named_bfloat16_weights();
-  if (!halves.empty())
-    detail::fail<ValueError>("state_dict: '", halves.front().first,
-                             "' must be of float numbers, got bfloat16 numbers");
   StateDict<T> state;
-  for (const auto& [name, saved] : all_saved(*state_)) state.emplace(name, saved.value());
+  for (const auto& [name, saved] : all_saved(*state_)) {
+    if (!saved.is_trainable()) throw ValueError("state_dict: " + not_of_floats(name, saved));
+    state.emplace(name, saved.variable().value());
+  }
   return state;
 }
 
 template <class T>
 void Module<T>::load_state_dict(const StateDict<T>& state) const {
-  const std::vector<NamedParameter<T>> saved = all_saved(*state_);
+  const std::vector<NamedWeight<T>> saved = all_saved(*state_);
   std::string message;
   for (const std::string& mismatch : mismatches(saved, state)) {
     message += (message.empty() ? "load_state_dict: " : "; ") + mismatch;
   }
   if (!message.empty()) throw ValueError(message);
-  for (const auto& [name, one] : saved) one.assign(state.at(name));
+  for (const auto& [name, one] : saved) one.variable().assign(state.at(name));
 }
 
 template <class T>
@@ -210,14 +196,14 @@ void Module<T>::requires_grad(std::string_view name, bool on) const {
 template <class T>
 void Module<T>::zero_grad() const {
   detail::for_each_module(std::as_const(*state_), [](const State<T>& state) {
-    for (const auto& [name, parameter] : state.parameters) parameter.zero_grad();
+    for (const auto& [name, weight] : state.weights)
+      if (weight.is_trainable()) weight.variable().zero_grad();
   });
 }
 
 template <class T>
 Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
-  declare(name);
-  return state_->parameters.emplace_back(std::move(name), Variable<T>(std::move(initial), true)).second;
+  return weight(std::move(name), Variable<T>(std::move(initial), true)).variable();
 }
 
 template <class T>
@@ -227,15 +213,12 @@ Variable<T> Module<T>::buffer(std::string name, Array<T> initial) {
 }
 
 template <class T>
-void Module<T>::add_int8_weight(std::string name, Int8Weight weight) {
+Weight<T> Module<T>::weight(std::string name, Weight<T> weight) {
+  const Variable<T>& variable = detail::WeightAccess<T>::variable(weight);
+  if (weight.is_trainable() && !(variable.is_leaf() && detail::Access<T>::node(variable)))
+    detail::fail<ValueError>(type(), ": the weight '", name, "' must be a leaf that requires a gradient");
   declare(name);
-  state_->int8_weights.emplace_back(std::move(name), std::move(weight));
-}
-
-template <class T>
-void Module<T>::add_bfloat16_weight(std::string name, Bfloat16Weight weight) {
-  declare(name);
-  state_->bfloat16_weights.emplace_back(std::move(name), std::move(weight));
+  return state_->weights.emplace_back(std::move(name), std::move(weight)).second;
 }
 
 template <class T>

@@ -12,8 +12,7 @@
 
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
-#include "../ops/product/bfloat16_linear.hpp"
-#include "../ops/product/int8_linear.hpp"
+#include "../ops/product/weight.hpp"
 
 namespace xgrad {
 
@@ -21,10 +20,9 @@ namespace xgrad {
 template <class T>
 using NamedParameter = std::pair<std::string, Variable<T>>;
 
-/// A name and a weight of 8-bit integers.
-using NamedInt8Weight = std::pair<std::string, Int8Weight>;
-/// One of bfloat16 numbers.
-using NamedBfloat16Weight = std::pair<std::string, Bfloat16Weight>;
+/// A name and its weight, a parameter or numbers of fewer bits.
+template <class T>
+using NamedWeight = std::pair<std::string, Weight<T>>;
 
 /// Parameters by dotted name, as stored in files. An array of a temporary one cannot be changed:
 /// model.state_dict()["weight"](0, 0) = 1 would change a copy.
@@ -48,9 +46,8 @@ namespace detail {
 template <class T>
 struct ModuleState {
   std::string type;
-  std::vector<NamedParameter<T>> parameters, buffers;
-  std::vector<NamedInt8Weight> int8_weights;
-  std::vector<NamedBfloat16Weight> bfloat16_weights;
+  std::vector<NamedWeight<T>> weights;
+  std::vector<NamedParameter<T>> buffers;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
   std::unordered_set<std::string> names;  // of all of these: an imported graph may have very many
   bool training = true;
@@ -100,22 +97,19 @@ class Module {
   /// The buffers, in the same order and under such names.
   [[nodiscard]] std::vector<NamedParameter<T>> named_buffers() const;
 
-  /// The weights of 8-bit integers, which are no parameters, in the same order and under such names.
-  [[nodiscard]] std::vector<NamedInt8Weight> named_int8_weights() const;
-
-  /// The weights of bfloat16 numbers, which are no parameters either.
-  [[nodiscard]] std::vector<NamedBfloat16Weight> named_bfloat16_weights() const;
+  /// The parameters and the weights of fewer bits, which are none, in the same order and under such names.
+  [[nodiscard]] std::vector<NamedWeight<T>> named_weights() const;
 
   /// The number of elements of all parameters.
   [[nodiscard]] std::size_t parameter_count() const;
 
-  /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError if
-  /// there are weights of 8-bit integers or bfloat16 numbers, which pretrained::save_folder saves.
+  /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError that
+  /// names a weight of fewer bits, which pretrained::save_folder saves.
   StateDict<T> state_dict() const;
 
   /// Assigns to all parameters and buffers. Throws ValueError that names every missing, unexpected and
   /// misshapen entry, without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
-  /// Weights of 8-bit integers and of bfloat16 numbers are no entries.
+  /// The same for a weight of fewer bits.
   void load_state_dict(const StateDict<T>& state) const;
 
   /// Sets the mode of this module and its submodules; dropout is active in training only.
@@ -124,12 +118,13 @@ class Module {
   [[nodiscard]] bool training() const noexcept { return state_->training; }
 
   /// Freezes all parameters (false), or lets them be trained again (true): frozen ones require no gradient
-  /// and have none, and optimizers skip them. A parameter with several names is frozen under each. Must not
-  /// be called while another thread computes.
+  /// and have none, and optimizers skip them. A parameter with several names is frozen under each. Weights of
+  /// fewer bits always are. Must not be called while another thread computes.
   /// https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_
   void requires_grad(bool on) const;
   /// The same for parts of the model: the submodule or parameter of each dotted name, or all below it, as in
-  /// "encoder.layers.0" and "encoder.layers". Throws ValueError for another name.
+  /// "encoder.layers.0" and "encoder.layers". Throws ValueError for another name, and for a weight of fewer
+  /// bits that is to be trained.
   void requires_grad(std::string_view name, bool on) const;
   void requires_grad(std::initializer_list<const char*> names, bool on) const {
     for (const char* name : names) requires_grad(std::string_view(name), on);
@@ -171,10 +166,9 @@ class Module {
     return buffer(std::move(name), detail::evaluated<T>(initial));
   }
 
-  /// Registers a weight of 8-bit integers. Throws ValueError for a name as parameter() does.
-  void add_int8_weight(std::string name, Int8Weight weight);
-  /// The same for one of bfloat16 numbers.
-  void add_bfloat16_weight(std::string name, Bfloat16Weight weight);
+  /// Registers a weight and returns it: a leaf that requires a gradient is a parameter, also of other modules
+  /// that register it. Throws ValueError for another Variable, and for a name as parameter() does.
+  Weight<T> weight(std::string name, Weight<T> weight);
 
   /// Registers a submodule and returns it. Throws ValueError for a name as parameter() does, and for one with
   /// which and a dot that of another entry begins.

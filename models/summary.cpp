@@ -12,16 +12,14 @@ struct Row {
 template <class T>
 void add_rows(const detail::ModuleState<T>& state, std::size_t depth, std::vector<Row>& rows) {
   const std::string indent(2 * depth, ' ');
-  for (const auto& [name, parameter] : state.parameters) {
-    rows.push_back({indent + name, to_string(parameter.shape()),
-                    (parameter.requires_grad() ? "" : "frozen ") + std::to_string(parameter.size())});
+  for (const auto& [name, weight] : state.weights) {
+    std::string count = detail::weight_dtype_name(weight.dtype());
+    if (weight.is_trainable())
+      count = (weight.variable().requires_grad() ? "" : "frozen ") + std::to_string(weight.variable().size());
+    rows.push_back({indent + name, to_string(weight.shape()), std::move(count)});
   }
   for (const auto& [name, buffer] : state.buffers)
     rows.push_back({indent + name, to_string(buffer.shape()), "buffer"});
-  for (const auto& [name, weight] : state.int8_weights)
-    rows.push_back({indent + name, to_string(weight.shape()), "int8"});
-  for (const auto& [name, weight] : state.bfloat16_weights)
-    rows.push_back({indent + name, to_string(weight.shape()), "bfloat16"});
   for (const auto& [name, child] : state.children) {
     rows.push_back({indent + name + ": " + child->type, "", ""});
     add_rows(*child, depth + 1, rows);

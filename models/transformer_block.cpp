@@ -15,7 +15,6 @@
 #include "../ops/product/linear.hpp"
 #include "../ops/shape/rearrange.hpp"
 #include "../ops/shape/shapes.hpp"
-#include "detail/projection.hpp"
 #include "detail/sizes.hpp"
 
 namespace xgrad {
@@ -278,8 +277,8 @@ void TransformerBlock<T>::check_inputs(const ForwardContext<T>& context, const V
 
 template <class T>
 bool TransformerBlock<T>::has_fused_attention(const ForwardContext<T>& context) const {
-  return attention_.query && !options_.rotary && !attention_.query_norm &&
-         !attention_.query->bfloat16_weight() && context.caches.empty() && context.attentions == nullptr;
+  return attention_.query && !options_.rotary && !attention_.query_norm && context.caches.empty() &&
+         context.attentions == nullptr;
 }
 
 template <class T>
@@ -351,8 +350,10 @@ Variable<T> TransformerBlock<T>::attention(const ForwardContext<T>& context, con
   const AttentionOptions options = attention_options();
   const Attention& a = attention_;
   if (has_fused_attention(context)) {
-    const Projection<T> query = detail::projection(*a.query), key = detail::projection(*a.key),
-                        value = detail::projection(*a.value);
+    const auto projection = [](const Linear<T>& layer) -> Projection<T> {
+      return {layer.stored_weight(), layer.bias()};
+    };
+    const Projection<T> query = projection(*a.query), key = projection(*a.key), value = projection(*a.value);
     if (!context.packed_lengths.empty())
       return detail::packed_self_attention(x, query, key, value, context.packed_lengths, options);
     return self_attention(x, query, key, value, context.mask, options);
@@ -400,8 +401,8 @@ Variable<T> TransformerBlock<T>::feed_forward(const Variable<T>& x) const {
                            narrow(both, -1, options_.d_ff, options_.d_ff));
   } else if (network.gate) {
     inner = activate_gated(options_.activation, (*network.gate)(x), (*network.up)(x));
-  } else if (options_.activation == Activation::relu && network.up->weight().defined()) {
-    inner = linear_relu(x, network.up->weight(), network.up->bias());
+  } else if (options_.activation == Activation::relu) {
+    inner = linear_relu(x, network.up->stored_weight(), network.up->bias());
   } else {
     inner = activate(options_.activation, (*network.up)(x));
   }
@@ -429,13 +430,16 @@ Variable<T> TransformerBlock<T>::operator()(const ForwardContext<T>& context, co
   const Attention& a = attention_;
   const FeedForward& network = feed_forward_;
   if constexpr (std::is_same_v<T, float>) {
-    const bool is_int8 =
-        a.out->int8_weight() && network.up && network.up->int8_weight() && network.down->int8_weight() &&
-        !network.gate && !options_.has_memory && options_.residual == Residual::post_norm && a.norms.input &&
-        a.norms.input->layer() && options_.activation == Activation::gelu && !this->training();
+    const auto has_integers = [](const std::optional<Linear<T>>& layer) {
+      return layer && layer->stored_weight().dtype() == DType::I8;
+    };
+    const bool is_int8 = has_integers(a.out) && has_integers(network.up) && has_integers(network.down) &&
+                         !network.gate && !options_.has_memory && options_.residual == Residual::post_norm &&
+                         a.norms.input && a.norms.input->layer() && options_.activation == Activation::gelu &&
+                         !this->training();
     if (is_int8) {
       const auto linear = [](const Linear<T>& layer) -> detail::Int8LinearLayer {
-        return {*layer.int8_weight(), layer.bias()};
+        return {layer.stored_weight(), layer.bias()};
       };
       const auto norm = [](const EitherNorm<T>& either) -> detail::NormLayer {
         return {either.layer()->weight(), either.layer()->bias(), either.layer()->eps()};

@@ -152,7 +152,7 @@ void encoder_fields(Fields& fields, Config& config) {
   fields.must_be("add_cross_attention", false, "only encoders are supported");
   if (const auto quantization = fields.found("quantization_config")) {
     detail::check_quantization(*quantization);
-    config.int8_weights = true;
+    config.quantized = true;
   }
 }
 

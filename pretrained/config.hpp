@@ -120,8 +120,8 @@ struct Config {
   std::vector<std::string> id2label = {"LABEL_0", "LABEL_1"};
   std::optional<ProblemType> problem_type = {};
   std::string architecture = {};  ///< the saved class, "BertForMaskedLM"; empty if missing in config.json
-  std::string dtype = {};         ///< of the weights in the files, "bfloat16"; empty if missing
-  bool int8_weights = false;      ///< the folder has weights of 8-bit integers (quantization_config)
+  std::string dtype = {};         ///< of the weights in the files, "float16"; empty if missing
+  bool quantized = false;         ///< the folder has weights of 8-bit integers (quantization_config)
   std::shared_ptr<const detail::FamilyOptions> own = {};  ///< what its family alone has
 
   /// The default config of a family.

@@ -46,7 +46,7 @@ DecoderOutput<T> Decoder<T>::operator()(const Input& input, OutputOptions option
   if (input.token_type_ids)
     throw ValueError("Decoder: token_type_ids must be absent, as tokens have no types");
   std::optional<MatmulPrecisionGuard> guard;
-  if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
+  if (this->rounds_products()) guard.emplace(MatmulPrecision::medium);
   DecoderOutput<T> output;
   detail::ForwardCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
@@ -64,7 +64,7 @@ Variable<T> Decoder<T>::operator()(const Ids& tokens, std::span<const std::size_
   xgrad::detail::check_new_tokens<T>("Decoder", tokens, lengths, caches, this->config().max_length());
   for (const KeyValueCache<T>& cache : caches) check_cache(this->config(), cache);
   std::optional<MatmulPrecisionGuard> guard;
-  if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
+  if (this->rounds_products()) guard.emplace(MatmulPrecision::medium);
   xgrad::detail::CachesGuard<T> caches_guard(caches);
   Variable<T> hidden;
   if (this->body().keys_depend_on_length()) {

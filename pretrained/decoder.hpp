@@ -29,7 +29,7 @@ class Decoder : public BaseModel<T> {
   static constexpr bool is_causal = true;
 
   /// Reads config.json and the weights of a folder as Encoder does, or a GGUF file, whose weights of any type
-  /// become those of T, or bfloat16 numbers with LoadOptions::bfloat16_weights. Throws FileError.
+  /// become those of T, or as LoadOptions::dtype says. Throws FileError.
   static Decoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<Decoder>(folder, options);
   }

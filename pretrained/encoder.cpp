@@ -41,7 +41,7 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
   if (name != nullptr && (pooler == Pooler::needed || (pooler == Pooler::if_stored && stored)))
     pooler_ = this->child(name, detail::take_linear<T>({weights, "", detail::Part::head}, name,
                                                        {config.hidden_size, config.hidden_size}));
-  if (!this->named_int8_weights().empty()) this->requires_grad(false);
+  if (this->has_integers()) this->requires_grad(false);
   this->eval();
 }
 
@@ -50,7 +50,7 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
   const auto scope = this->scope();
   detail::check_input("Encoder", input, this->config().max_length());
   std::optional<MatmulPrecisionGuard> guard;
-  if (this->rounds_to_bfloat16()) guard.emplace(MatmulPrecision::medium);
+  if (this->rounds_products()) guard.emplace(MatmulPrecision::medium);
   std::optional<Packing> packing;
   if (settings_->skip_padding && this->body().packs() && detail::has_padding(input) &&
       begins_with_tokens(*input.attention_mask) && !options.hidden_states && !options.attentions &&

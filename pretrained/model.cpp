@@ -1,5 +1,7 @@
 #include "model.hpp"
 
+#include <algorithm>
+
 #include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
 #include "../files/gguf.hpp"
@@ -47,7 +49,7 @@ BaseModel<T>::BaseModel(const Config& config, detail::Weights& weights,
                         std::shared_ptr<const detail::Body<T>> body)
     : Model<T>(config, *body),
       body_(std::move(body)),
-      rounds_to_bfloat16_(weights.precision() == Precision::bfloat16) {}
+      rounds_products_(weights.precision() == Precision::bfloat16) {}
 
 template <class T>
 void BaseModel<T>::freeze(std::optional<std::size_t> layers) const {
@@ -63,8 +65,15 @@ void BaseModel<T>::freeze(std::optional<std::size_t> layers) const {
 
 template <class T>
 Precision BaseModel<T>::precision() const {
-  if (rounds_to_bfloat16_) return Precision::bfloat16;
-  return this->named_int8_weights().empty() ? Precision::float32 : Precision::int8;
+  if (rounds_products_) return Precision::bfloat16;
+  return has_integers() ? Precision::int8 : Precision::float32;
+}
+
+template <class T>
+bool BaseModel<T>::has_integers() const {
+  const std::vector<NamedWeight<T>> weights = this->named_weights();
+  return std::any_of(weights.begin(), weights.end(),
+                     [](const NamedWeight<T>& one) { return one.second.dtype() == DType::I8; });
 }
 
 template <class T>
@@ -73,8 +82,8 @@ Variable<T> BaseModel<T>::word_embeddings() const {
 }
 
 template <class T>
-std::optional<Bfloat16Weight> BaseModel<T>::bfloat16_word_embeddings() const {
-  return body_->words().bfloat16_weight();
+Weight<T> BaseModel<T>::stored_word_embeddings() const {
+  return body_->words().stored_weight();
 }
 
 void detail::load(const std::string& folder, bool is_causal, const LoadOptions& options, const char* head,
@@ -87,7 +96,7 @@ void detail::load(const std::string& folder, bool is_causal, const LoadOptions& 
                                             ": this processor computes bfloat16 no faster than float32, "
                                             "which is used instead");
   }
-  Weights weights(folder, in_files(config, options.bfloat16_weights, is_gguf(folder)), options.precision);
+  Weights weights(folder, in_files(config, options.dtype, is_gguf(folder)), options.precision);
   if (options.problem_type) config.problem_type = options.problem_type;
   if (options.labels) {
     if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");

@@ -10,7 +10,7 @@
 #include "../base/detail/by_name.hpp"
 #include "../files/tensor_view.hpp"
 #include "../models/module.hpp"
-#include "../ops/product/bfloat16_linear.hpp"
+#include "../ops/product/weight.hpp"
 #include "config.hpp"
 
 namespace xgrad::pretrained {
@@ -27,8 +27,8 @@ enum class Precision {
   /// Products of numbers rounded to bfloat16, as with MatmulPrecision::medium; those of float32, with a note,
   /// on a processor that computes them no faster.
   bfloat16,
-  /// Weights of 8-bit integers, by which the rounded rows of what a layer gets are multiplied: see
-  /// Int8Weight. They have no gradients, and all other parameters of the encoder are frozen. Those of heads
+  /// Weights of 8-bit integers, by which the rounded rows of what a layer gets are multiplied: see linear().
+  /// They have no gradients, and all other parameters of the encoder are frozen. Those of heads
   /// and poolers stay float.
   int8,
 };
@@ -52,9 +52,10 @@ struct LoadOptions {
   /// Precision of the encoder; that of the folder if absent, int8 or float32. Models of double have float32
   /// alone, which stands for double; weights of 8-bit integers are then multiplied by their scales.
   std::optional<Precision> precision = {};
-  /// Of a decoder: matrices, also those of embeddings, are kept as bfloat16 numbers, in half of the memory,
-  /// those of files in bfloat16 as they are. They have no gradients; biases and norms are floats.
-  bool bfloat16_weights = false;
+  /// Type of a decoder's matrices in memory, also of those of embeddings: that of T if absent, or BF16, which
+  /// takes half of the memory; numbers of BF16 in files stay as they are. They have no gradients; biases and
+  /// norms are of T.
+  std::optional<DType> dtype = {};
   /// Called with notes for the user: newly initialized and unused parameters. Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
 };
@@ -94,29 +95,30 @@ class BaseModel : public Model<T> {
   /// The precision that its linear layers have, or are to have on a processor that is fast with it.
   Precision precision() const;
 
-  /// Undefined with bfloat16_weights.
+  /// Throws ValueError with LoadOptions::dtype.
   Variable<T> word_embeddings() const;
-  /// Of the word embeddings with bfloat16_weights.
-  std::optional<Bfloat16Weight> bfloat16_word_embeddings() const;
+  /// Of any type.
+  Weight<T> stored_word_embeddings() const;
 
  protected:
   /// Throws ValueError for a config that is not as causal as the class.
   BaseModel(const Config& config, detail::Weights& weights, bool is_causal);
 
   const detail::Body<T>& body() const { return *body_; }
-  bool rounds_to_bfloat16() const { return rounds_to_bfloat16_; }
+  bool has_integers() const;
+  bool rounds_products() const { return rounds_products_; }
 
  private:
   BaseModel(const Config& config, detail::Weights& weights, std::shared_ptr<const detail::Body<T>> body);
 
   std::shared_ptr<const detail::Body<T>> body_;
-  bool rounds_to_bfloat16_;
+  bool rounds_products_;
 };
 
 struct SaveOptions {
   xgrad::detail::ByName by_name = {};
   /// F32, F64, BF16 or F16, to whose nearest numbers weights are rounded; that of T if absent, or BF16 with
-  /// LoadOptions::bfloat16_weights.
+  /// LoadOptions::dtype.
   std::optional<DType> dtype = {};
 };
 

@@ -132,7 +132,8 @@ int run_command(int argc, char** argv) {
                "Keep the matrices of a folder as bfloat16 numbers, in half of the memory");
   precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
-  const auto model = LanguageModel::load(path, precision.load_options({.bfloat16_weights = bfloat16}));
+  const auto dtype = bfloat16 ? std::optional(xgrad::DType::BF16) : std::nullopt;
+  const auto model = LanguageModel::load(path, precision.load_options({.dtype = dtype}));
   const GenerationOptions options = choices.with(model->options());
   if (options.num_beams != 1)
     throw std::runtime_error(xgrad::pretrained::find_model(path) +

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-// Whether factors of float matrix products may be rounded to bfloat16, per thread or process.
+// Whether factors of float matrix products may be rounded (MatmulPrecision), per thread or process.
 namespace xgrad::detail {
 
 /// An option of a thread: yes, no or that of the process.

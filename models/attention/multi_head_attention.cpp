@@ -1,7 +1,7 @@
 #include "multi_head_attention.hpp"
 
 #include "../../base/random.hpp"
-#include "../detail/projection.hpp"
+#include "../../ops/attention/self_attention.hpp"
 #include "../detail/sizes.hpp"
 #include "../detail/xavier.hpp"
 
@@ -78,8 +78,8 @@ template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
   check_inputs(x, x, x);
-  return out_proj_(self_attention(x, detail::projection(W_Q_), detail::projection(W_K_),
-                                  detail::projection(W_V_), mask, attention_options()));
+  return out_proj_(self_attention(x, {W_Q_.stored_weight(), W_Q_.bias()}, {W_K_.stored_weight(), W_K_.bias()},
+                                  {W_V_.stored_weight(), W_V_.bias()}, mask, attention_options()));
 }
 
 template <class T>

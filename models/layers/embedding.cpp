@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../../base/detail/bytes/bit_cast.hpp"
 #include "../../base/random.hpp"
 #include "../detail/sizes.hpp"
 
@@ -30,26 +29,6 @@ Array<T> initial_weight(const char* module, std::size_t vocabulary, std::size_t 
   return weight;
 }
 
-/// The rows of a weight that ids name.
-template <class T>
-Variable<T> rows_of(const Bfloat16Weight& weight, const Ids& ids) {
-  const std::size_t vocabulary = weight.shape()[0], dim = weight.shape()[1];
-  Shape shape = ids.shape();
-  shape.push_back(dim);
-  Array<T> rows = Array<T>::from_shape(shape);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::int64_t id = ids.data()[i];
-    if (id < 0 || id >= static_cast<std::int64_t>(vocabulary))
-      detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id,
-                               " (vocabulary size ", vocabulary, ")");
-    const std::uint16_t* const from = weight.bits().data() + static_cast<std::size_t>(id) * dim;
-    for (std::size_t j = 0; j < dim; ++j)
-      rows.data()[i * dim + j] =
-          static_cast<T>(kernels::bit_cast<float>(static_cast<std::uint32_t>(from[j]) << 16));
-  }
-  return Variable<T>(std::move(rows));
-}
-
 }  // namespace
 
 template <class T>
@@ -61,24 +40,20 @@ Embedding<T>::Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOption
 
 template <class T>
 Embedding<T>::Embedding(Array<T> weight, EmbeddingOptions options)
-    : Module<T>("Embedding"), options_(options) {
-  if (weight.dimension() != 2)
-    detail::fail<ShapeError>("Embedding: weight must be (vocabulary, dim), got ", weight.shape());
-  checked_padding("Embedding", weight.shape(0), options.padding_idx);
-  weight_ = this->parameter("weight", std::move(weight));
-}
+    : Embedding(Given{Variable<T>(std::move(weight), true)}, options) {}
 
 template <class T>
-Embedding<T>::Embedding(Bfloat16Weight weight) : Module<T>("Embedding") {
-  this->add_bfloat16_weight("weight", weight);
-  bfloat16_weight_ = std::move(weight);
+Embedding<T>::Embedding(Given given, EmbeddingOptions options) : Module<T>("Embedding"), options_(options) {
+  const Shape& weight = given.weight.shape();
+  if (weight.size() != 2)
+    detail::fail<ShapeError>("Embedding: weight must be (vocabulary, dim), got ", weight);
+  checked_padding("Embedding", weight[0], options.padding_idx);
+  weight_ = this->Module<T>::weight("weight", std::move(given.weight));
 }
 
 template <class T>
 Variable<T> Embedding<T>::operator()(const Ids& ids) const {
   const auto scope = this->scope();
-  if (bfloat16_weight_) [[unlikely]]
-    return rows_of<T>(*bfloat16_weight_, ids);
   return embedding(ids, weight_, options_);
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <concepts>
+#include <utility>
+
 #include "../../ops/index/embedding.hpp"
 #include "../../ops/index/embedding_bag.hpp"
 #include "../module.hpp"
@@ -18,9 +21,10 @@ class Embedding : public Module<T> {
 
   /// With the given weight. Throws ShapeError unless weight is (vocabulary, dim).
   explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
-  /// With a weight (vocabulary, dim) of bfloat16 numbers, which has no gradient. It is no parameter, but one
-  /// of named_bfloat16_weights().
-  explicit Embedding(Bfloat16Weight weight);
+  /// With a weight of any type but I8, which may be that of another module, too.
+  template <std::same_as<Weight<T>> W>
+  explicit Embedding(W weight, EmbeddingOptions options = {})
+      : Embedding(Given{std::move(weight)}, options) {}
   /// A number is no weight.
   explicit Embedding(detail::Number auto) = delete;
 
@@ -29,15 +33,20 @@ class Embedding : public Module<T> {
   template <detail::NoIds E>
   Variable<T> operator()(const E& ids) const = delete;
 
-  const Variable<T>& weight() const& { return weight_; }  ///< undefined with one of bfloat16 numbers
-  Variable<T> weight() && { return weight_; }
-  const std::optional<Bfloat16Weight>& bfloat16_weight() const& { return bfloat16_weight_; }
-  std::optional<Bfloat16Weight> bfloat16_weight() && { return bfloat16_weight_; }
+  /// Throws ValueError for a weight of fewer bits.
+  const Variable<T>& weight() const& { return weight_.variable(); }
+  Variable<T> weight() && { return weight_.variable(); }
+  const Weight<T>& stored_weight() const& { return weight_; }  ///< of any type
+  Weight<T> stored_weight() && { return weight_; }
 
  private:
+  struct Given {
+    Weight<T> weight;
+  };
+  Embedding(Given given, EmbeddingOptions options);
+
   EmbeddingOptions options_;
-  Variable<T> weight_;
-  std::optional<Bfloat16Weight> bfloat16_weight_;
+  Weight<T> weight_;
 };
 
 struct EmbeddingBagConfig {

@@ -8,14 +8,6 @@
 #include "../detail/sizes.hpp"
 
 namespace xgrad {
-namespace {
-
-void check_bias(const Shape& bias, const Shape& weight) {
-  if (!same_shape(bias, {weight[0]}))
-    detail::fail<ShapeError>("Linear: bias must be (out), got ", bias, " and weight ", weight);
-}
-
-}  // namespace
 
 template <class T>
 Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) : Module<T>("Linear") {
@@ -29,42 +21,24 @@ Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) 
 }
 
 template <class T>
-Linear<T>::Linear(Array<T> weight, std::optional<Array<T>> bias) : Module<T>("Linear") {
-  if (weight.dimension() != 2)
-    detail::fail<ShapeError>("Linear: weight must be (out, in), got ", weight.shape());
-  if (bias) check_bias(bias->shape(), weight.shape());
-  weight_ = this->parameter("weight", std::move(weight));
-  if (bias) bias_ = this->parameter("bias", std::move(*bias));
-}
+Linear<T>::Linear(Array<T> weight, std::optional<Array<T>> bias)
+    : Linear(Given{Variable<T>(std::move(weight), true)}, std::move(bias)) {}
 
 template <class T>
-Linear<T>::Linear(Int8Weight weight, std::optional<Array<T>> bias) requires std::same_as<T, float>
-    : Module<T>("Linear") {
-  if (bias) check_bias(bias->shape(), weight.shape());
-  this->add_int8_weight("weight", weight);
-  int8_weight_ = std::move(weight);
+Linear<T>::Linear(Given given, std::optional<Array<T>> bias) : Module<T>("Linear") {
+  const Shape& weight = given.weight.shape();
+  if (weight.size() != 2) detail::fail<ShapeError>("Linear: weight must be (out, in), got ", weight);
+  if (bias && !same_shape(bias->shape(), {weight[0]}))
+    detail::fail<ShapeError>("Linear: bias must be (out), got ", bias->shape(), " and weight ", weight);
+  weight_ = this->Module<T>::weight("weight", std::move(given.weight));
   if (!bias) return;
   bias_ = this->parameter("bias", std::move(*bias));
-  this->requires_grad(false);
-}
-
-template <class T>
-Linear<T>::Linear(Bfloat16Weight weight, std::optional<Array<T>> bias) : Module<T>("Linear") {
-  if (bias) check_bias(bias->shape(), weight.shape());
-  this->add_bfloat16_weight("weight", weight);
-  bfloat16_weight_ = std::move(weight);
-  if (bias) bias_ = this->parameter("bias", std::move(*bias));
+  if (weight_.dtype() == DType::I8) this->requires_grad(false);
 }
 
 template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
-  if constexpr (std::is_same_v<T, float>) {
-    if (int8_weight_) [[unlikely]]
-      return int8_linear(x, *int8_weight_, bias_);
-  }
-  if (bfloat16_weight_) [[unlikely]]
-    return bfloat16_linear(x, *bfloat16_weight_, bias_);
   return linear(x, weight_, bias_);
 }
 

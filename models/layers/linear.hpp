@@ -2,8 +2,8 @@
 
 #include <concepts>
 #include <optional>
+#include <utility>
 
-#include "../../ops/product/int8_linear.hpp"
 #include "../module.hpp"
 
 namespace xgrad {
@@ -19,30 +19,32 @@ class Linear : public Module<T> {
 
   /// With the given weight and bias. Throws ShapeError unless weight is (out, in) and bias (out) or absent.
   explicit Linear(Array<T> weight, std::optional<Array<T>> bias = {});
-  /// With a weight of 8-bit integers and a bias, which have no gradients: computes int8_linear. The weight is
-  /// no parameter, but one of named_int8_weights(). Throws ShapeError unless bias is (out) or absent.
-  explicit Linear(Int8Weight weight, std::optional<Array<T>> bias = {}) requires std::same_as<T, float>;
-  /// With a weight of bfloat16 numbers, which has no gradient: computes bfloat16_linear. The weight is no
-  /// parameter, but one of named_bfloat16_weights(). Throws ShapeError unless bias is (out) or absent.
-  explicit Linear(Bfloat16Weight weight, std::optional<Array<T>> bias = {});
+  /// With a weight of any type, which may be that of another module, too. A bias beside integers is frozen,
+  /// as products by these have no gradients.
+  template <std::same_as<Weight<T>> W>
+  explicit Linear(W weight, std::optional<Array<T>> bias = {})
+      : Linear(Given{std::move(weight)}, std::move(bias)) {}
   /// A number is no weight.
   explicit Linear(detail::Number auto) = delete;
 
   Variable<T> operator()(const Variable<T>& x) const;
 
-  const Variable<T>& weight() const& { return weight_; }  ///< undefined with one of the others
-  Variable<T> weight() && { return weight_; }
+  /// Throws ValueError for a weight of fewer bits.
+  const Variable<T>& weight() const& { return weight_.variable(); }
+  Variable<T> weight() && { return weight_.variable(); }
+  const Weight<T>& stored_weight() const& { return weight_; }  ///< of any type
+  Weight<T> stored_weight() && { return weight_; }
   const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
   Variable<T> bias() && { return bias_; }
-  const std::optional<Int8Weight>& int8_weight() const& { return int8_weight_; }
-  std::optional<Int8Weight> int8_weight() && { return int8_weight_; }
-  const std::optional<Bfloat16Weight>& bfloat16_weight() const& { return bfloat16_weight_; }
-  std::optional<Bfloat16Weight> bfloat16_weight() && { return bfloat16_weight_; }
 
  private:
-  Variable<T> weight_, bias_;
-  std::optional<Int8Weight> int8_weight_;
-  std::optional<Bfloat16Weight> bfloat16_weight_;
+  struct Given {
+    Weight<T> weight;
+  };
+  Linear(Given given, std::optional<Array<T>> bias);
+
+  Weight<T> weight_;
+  Variable<T> bias_;
 };
 
 }  // namespace xgrad

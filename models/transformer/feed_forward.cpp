@@ -19,7 +19,7 @@ template <class T>
 Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
   const Variable<T> inner = activation_ == Activation::relu
-                                ? linear_relu(x, linear1_.weight(), linear1_.bias())
+                                ? linear_relu(x, linear1_.stored_weight(), linear1_.bias())
                                 : activate(activation_, linear1_(x));
   return linear2_(detail::dropout_if_training(inner, dropout_, this->training()));
 }

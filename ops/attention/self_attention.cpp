@@ -1,5 +1,6 @@
 #include "self_attention.hpp"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "../detail/kernel_grads.hpp"
 #include "../index/indexing.hpp"
 #include "../pointwise/broadcast.hpp"
+#include "../product/detail/reduced_rows.hpp"
 #include "../product/linear.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/attention_call.hpp"
@@ -44,12 +46,9 @@ struct Projected {
 };
 
 template <class T>
-std::size_t width_of(const Projection<T>& projection) {
-  return projection.int8 != nullptr ? projection.int8->matrix().rows() : projection.weight.shape()[0];
-}
-
-template <class T>
-Shape projected_shape(const Variable<T>& x, const char* part, const Shape& weight, const Variable<T>& bias) {
+Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
+  const Shape& weight = projection.weight.shape();
+  const Variable<T>& bias = projection.bias;
   if (weight.size() != 2 || x.dimension() < 2 || weight[1] != x.shape().back()) {
     detail::fail<ShapeError>(op_name, ": x must be (..., L, in) and the weight of ", part,
                              " (out, in), got x ", x.shape(), " and weight ", weight);
@@ -63,14 +62,23 @@ Shape projected_shape(const Variable<T>& x, const char* part, const Shape& weigh
   return shape;
 }
 
+/// Undefined for numbers of fewer bits.
 template <class T>
-Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
-  if (projection.int8 != nullptr) [[unlikely]] {
-    if constexpr (!std::is_same_v<T, float>)
-      detail::fail<ValueError>(op_name, ": weights of 8-bit integers are for float");
-    return projected_shape(x, part, projection.int8->shape(), projection.bias);
-  }
-  return projected_shape(x, part, projection.weight.shape(), projection.bias);
+const Variable<T>& floats(const Projection<T>& projection) {
+  return detail::WeightAccess<T>::variable(projection.weight);
+}
+
+/// How many of the projections have numbers of this type.
+template <class T>
+std::ptrdiff_t count_of(DType dtype, const std::array<const Projection<T>*, 3>& projections) {
+  return std::count_if(projections.begin(), projections.end(), [dtype](const Projection<T>* one) {
+    return !one->weight.is_trainable() && one->weight.dtype() == dtype;
+  });
+}
+
+template <class T>
+Variable<T> projected(const Variable<T>& x, const Projection<T>& by) {
+  return linear(x, by.weight, by.bias);
 }
 
 /// Rows that attend to each other, from `row` on.
@@ -85,18 +93,19 @@ void project(const T* x, const std::array<const Projection<T>*, 3>& projections,
              T* qkv) {
   std::optional<kernels::Int8Rows> rounded;
   for (std::size_t part = 0; part < 3; ++part) {
-    const auto& [weight, bias, int8] = *projections[part];
+    const auto& [weight, bias] = *projections[part];
     const kernels::Matrix<const T> rows(x, parts.rows, parts.in);
     const T* const added = bias.defined() ? detail::data(bias) : nullptr;
     T* const to = qkv + parts.begin(part);
     if constexpr (std::is_same_v<T, float>) {
-      if (int8 != nullptr) [[unlikely]] {
+      if (const kernels::Int8Matrix* const integers = detail::int8_matrix(weight)) [[unlikely]] {
         if (!rounded) rounded.emplace(rows, kernels::Int8Range::all);
-        kernels::int8_linear_rows(*rounded, int8->matrix(), added, to);
+        kernels::int8_linear_rows(*rounded, *integers, added, to);
         continue;
       }
     }
-    kernels::linear_rows<T>(rows, {detail::data(weight), parts.widths[part], parts.in}, added, to);
+    const T* const numbers = detail::data(floats(*projections[part]));
+    kernels::linear_rows<T>(rows, {numbers, parts.widths[part], parts.in}, added, to);
   }
 }
 
@@ -139,11 +148,13 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
                    const Shape& out_shape, const Variable<T>& mask_bias, Blocks blocks, Memories saved,
                    Compose compose, const Attributes<A...>& attributes) {
   const auto& [q, k, v] = projections;
-  const Projected parts{row_count(x.shape()), x.shape().back(), {width_of(*q), width_of(*k), width_of(*v)}};
+  const auto width = [](const Projection<T>& projection) { return projection.weight.shape()[0]; };
+  const Projected parts{row_count(x.shape()), x.shape().back(), {width(*q), width(*k), width(*v)}};
   Variable<T> y = detail::empty<T>(out_shape, op_name), qkv;
-  const bool recorded = will_record(x, q->weight, k->weight, v->weight, q->bias, k->bias, v->bias, mask_bias);
-  const bool in_cache = !recorded && q->int8 != nullptr && k->int8 != nullptr && v->int8 != nullptr &&
-                        blocks.size() >= 2 * kernels::available_threads() &&
+  const bool recorded =
+      will_record(x, floats(*q), floats(*k), floats(*v), q->bias, k->bias, v->bias, mask_bias);
+  const std::ptrdiff_t integers = count_of(DType::I8, projections);
+  const bool in_cache = !recorded && integers == 3 && blocks.size() >= 2 * kernels::available_threads() &&
                         parts.rows >= rows_in_cache * kernels::available_threads();
   if (in_cache) [[unlikely]] {
     attend_in_cache(x, projections, parts, blocks, mask_bias, out_shape.back(), detail::data(y));
@@ -158,16 +169,16 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
                                             detail::data(y) + row * out_shape.back());
   }
   using V = Variable<T>;
-  if (q->int8 != nullptr || k->int8 != nullptr || v->int8 != nullptr) [[unlikely]] {
-    detail::refuse_int8_gradient(ops::int8_self_attention.name, recorded);
+  if (integers > 0) [[unlikely]] {
+    detail::refuse_gradient_of_integers(ops::int8_self_attention.name, recorded);
     if (detail::is_watched() && detail::single_ops)
-      return compose(detail::projected(x, *q), detail::projected(x, *k), detail::projected(x, *v), mask_bias);
+      return compose(projected(x, *q), projected(x, *k), projected(x, *v), mask_bias);
     return record<T>(ops::int8_self_attention, std::move(y), Inputs(x, mask_bias), attributes, Saved(),
                      [](V, Needs) { return Grads<T, 2>(); });
   }
   return fused<T>(
       ops::self_attention, std::move(y),
-      Inputs(x, q->weight, k->weight, v->weight, Unread(q->bias), Unread(k->bias), Unread(v->bias),
+      Inputs(x, floats(*q), floats(*k), floats(*v), Unread(q->bias), Unread(k->bias), Unread(v->bias),
              mask_bias),
       attributes, Saved(qkv, saved),
       [compose](const V& x, const V& wq, const V& wk, const V& wv, const V& bq, const V& bk, const V& bv,
@@ -214,14 +225,6 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
 }  // namespace
 
 template <class T>
-Variable<T> detail::projected(const Variable<T>& x, const Projection<T>& by) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (by.int8 != nullptr) return int8_linear(x, *by.int8, by.bias);
-  }
-  return linear(x, by.weight, by.bias);
-}
-
-template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
                            const Projection<std::type_identity_t<T>>& k,
                            const Projection<std::type_identity_t<T>>& v,
@@ -229,6 +232,10 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            AttentionOptions options) {
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
+  if (count_of<T>(DType::BF16, {&q, &k, &v}) > 0) [[unlikely]] {
+    const Variable<T> values = projected(x, v), keys = projected(x, k);
+    return scaled_dot_product_attention(projected(x, q), keys, values, attn_mask, options);
+  }
   const detail::SharedPlan plan =
       detail::plan_attention<T>(op_name, q_shape, k_shape, v_shape, attn_mask, options);
   using V = Variable<T>;
@@ -250,6 +257,16 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
                                           const std::vector<std::size_t>& lengths, AttentionOptions options) {
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
+  if (count_of<T>(DType::BF16, {&q, &k, &v}) > 0) [[unlikely]] {
+    std::vector<Variable<T>> parts;
+    std::ptrdiff_t first = 0;
+    for (const std::size_t length : lengths) {
+      const auto count = static_cast<std::ptrdiff_t>(length);
+      parts.push_back(self_attention(narrow(x, 0, first, count), q, k, v, {}, options));
+      first += count;
+    }
+    return cat(parts);
+  }
   const auto some_rows = [](Shape shape, std::size_t rows) {
     shape[0] = rows;
     return shape;
@@ -284,7 +301,6 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                            \
-  template Variable<T> detail::projected(const Variable<T>&, const Projection<T>&);                     \
   template Variable<T> self_attention(const Variable<T>&, const Projection<T>&, const Projection<T>&,   \
                                       const Projection<T>&, const AttentionMask<T>&, AttentionOptions); \
   template Variable<T> detail::packed_self_attention(const Variable<T>&, const Projection<T>&,          \

@@ -1,22 +1,22 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../product/int8_linear.hpp"
+#include "../product/weight.hpp"
 #include "attention.hpp"
 
 namespace xgrad {
 
-/// Projection of x to the queries, keys or values: x weight^T + bias, with weight (out, in) and bias (out) or
-/// undefined. With a weight of 8-bit integers instead, which must outlive it, it is int8_linear(x, weight,
-/// bias).
+/// Projection of x to the queries, keys or values: linear(x, weight, bias), with weight (out, in) and bias
+/// (out) or undefined.
 template <class T>
 struct Projection {
-  Variable<T> weight, bias;
-  const Int8Weight* int8 = nullptr;
+  Weight<T> weight;
+  Variable<T> bias = {};
 };
 
 /// y = scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one
-/// node of the graph: the three projections share x and its gradient.
+/// node of the graph: the three projections share x and its gradient. With a weight of bfloat16 numbers it is
+/// these four ops.
 ///
 /// x (..., L, in), the weights of q (H E, in), k (G E, in) and v (G Ev, in), y (..., L, H Ev). With dq, dk
 /// and dv the gradients of the projections: dx = the sum of dq weight over the three, dweight = dq^T x, dbias
@@ -28,14 +28,6 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            const Projection<std::type_identity_t<T>>& v,
                            const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
                            AttentionOptions options = {});
-
-namespace detail {
-
-/// The projection of x as an op of its own.
-template <class T>
-Variable<T> projected(const Variable<T>& x, const Projection<T>& by);
-
-}  // namespace detail
 
 namespace ops {
 

@@ -7,6 +7,7 @@
 #include "../../graph/record.hpp"
 #include "../../kernels/index/embedding.hpp"
 #include "../../kernels/pointwise/binary.hpp"
+#include "../product/detail/reduced_rows.hpp"
 #include "../shape/shapes.hpp"
 #include "masked_fill.hpp"
 
@@ -90,20 +91,17 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
                    });
 }
 
-}  // namespace
-
-template <class T>
-Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options) {
-  if (weight.dimension() != 2) {
-    detail::fail<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got ", weight.shape());
-  }
-  const auto vocabulary = static_cast<std::int64_t>(weight.shape()[0]);
+void check_ids(const Ids& ids, std::int64_t vocabulary) {
   for (const std::int64_t id : ids.storage()) {
     if (id < 0 || id >= vocabulary) [[unlikely]] {
       detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id,
                                " (vocabulary size ", vocabulary, ")");
     }
   }
+}
+
+/// The row of padding_idx, counted from the start.
+std::int64_t checked_padding_row(const EmbeddingOptions& options, std::int64_t vocabulary) {
   std::int64_t padding = no_padding;
   if (options.padding_idx) {
     padding = *options.padding_idx < 0 ? *options.padding_idx + vocabulary : *options.padding_idx;
@@ -112,10 +110,39 @@ Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOption
                                "), got ", *options.padding_idx);
     }
   }
-  return lookup(ids, weight, padding);
+  return padding;
 }
 
-#define XGRAD_INSTANTIATE(T) template Variable<T> embedding(const Ids&, const Variable<T>&, EmbeddingOptions);
+}  // namespace
+
+template <class T>
+Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options) {
+  if (weight.dimension() != 2) {
+    detail::fail<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got ", weight.shape());
+  }
+  const auto vocabulary = static_cast<std::int64_t>(weight.shape()[0]);
+  check_ids(ids, vocabulary);
+  return lookup(ids, weight, checked_padding_row(options, vocabulary));
+}
+
+template <class T>
+Variable<T> embedding(const Ids& ids, const Weight<T>& weight, EmbeddingOptions options) {
+  if (weight.is_trainable()) return embedding(ids, detail::WeightAccess<T>::variable(weight), options);
+  if (weight.dtype() == DType::I8)
+    detail::fail<ValueError>("embedding: weight must not be of integers, got ", weight.shape(), " of them");
+  Shape shape = weight.shape();
+  const auto vocabulary = static_cast<std::int64_t>(shape[0]);
+  check_ids(ids, vocabulary);
+  checked_padding_row(options, vocabulary);
+  shape.insert(shape.erase(shape.begin()), ids.shape().begin(), ids.shape().end());
+  Variable<T> rows = detail::empty<T>(shape, "embedding");
+  detail::WeightAccess<T>::reduced(weight)->gather(ids.data(), ids.size(), detail::data(rows));
+  return rows;
+}
+
+#define XGRAD_INSTANTIATE(T)                                                        \
+  template Variable<T> embedding(const Ids&, const Variable<T>&, EmbeddingOptions); \
+  template Variable<T> embedding(const Ids&, const Weight<T>&, EmbeddingOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -4,7 +4,7 @@
 
 #include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
-#include "../../graph/variable.hpp"
+#include "../product/weight.hpp"
 
 namespace xgrad {
 
@@ -20,6 +20,9 @@ struct EmbeddingOptions {
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
 template <class T>
 Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
+/// The same for a weight of any type but I8, for which it throws ValueError.
+template <class T>
+Variable<T> embedding(const Ids& ids, const Weight<T>& weight, EmbeddingOptions options = {});
 /// Ids are integers: xt::cast<std::int64_t>(ids).
 template <class T, detail::NoIds E>
 Variable<T> embedding(const E& ids, const Variable<T>& weight, EmbeddingOptions options = {}) = delete;

@@ -10,6 +10,7 @@
 #include "../../kernels/rows/reduce.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../pointwise/arithmetic.hpp"
+#include "../product/detail/reduced_rows.hpp"
 #include "../product/linear.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/class_targets.hpp"
@@ -26,6 +27,7 @@ struct LinearLoss {
   Shape target_shape;
   detail::ClassTargets<T> to;
   CrossEntropyOptions<T> options;
+  Weight<T> reduced;  // undefined where the weight is a Variable, and so an input
 
   /// As many as products need to run at full speed, unless their logits are too many.
   std::size_t rows_at_once() const {
@@ -40,7 +42,7 @@ template <class T>
 struct LossOperands {
   LossOperands(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias)
       : x(detail::data(x)),
-        weight(detail::data(weight)),
+        weight(weight.defined() ? detail::data(weight) : nullptr),
         bias(bias.defined() ? detail::data(bias) : nullptr) {}
 
   const T *x, *weight, *bias;
@@ -68,16 +70,25 @@ void losses_in_blocks(const LinearLoss<T>& loss, const LossOperands<T>& from, co
   if (grads.dbias) sums = detail::empty<T>(Shape{classes}, loss_name);
   T* const logits = detail::data(memory);
   const kernels::Matrix<const T> weight(from.weight, classes, in);
+  const detail::ReducedRows* const reduced = detail::WeightAccess<T>::reduced(loss.reduced);
   for (std::size_t begin = 0; begin < loss.rows; begin += block) {
     const std::size_t count = std::min(block, loss.rows - begin);
     const kernels::Matrix<const T> x(from.x + begin * in, count, in);
     const auto to = loss.to.plain(begin);
-    kernels::linear_rows<T>(x, weight, from.bias, logits);
+    if (reduced != nullptr) {
+      reduced->multiply<T>(x, from.bias, logits);
+    } else {
+      kernels::linear_rows<T>(x, weight, from.bias, logits);
+    }
     kernels::cross_entropy_rows(logits, to, logits, losses + begin, count, classes);
     if (!grads.any()) continue;
     kernels::cross_entropy_grad_rows(logits, to, row_weights + begin, logits, count, classes);
     const kernels::Matrix<const T> dlogits(logits, count, classes);
-    if (grads.dx) kernels::gemm<T>(1, dlogits, weight, 0, {grads.dx + begin * in, count, in});
+    if (grads.dx && reduced != nullptr) {
+      reduced->multiply_gradient<T>(dlogits, grads.dx + begin * in);
+    } else if (grads.dx) {
+      kernels::gemm<T>(1, dlogits, weight, 0, {grads.dx + begin * in, count, in});
+    }
     if (grads.dweight)
       kernels::gemm<T>(1, dlogits.transpose(), x, begin == 0 ? T(0) : T(1), {grads.dweight, classes, in});
     if (!grads.dbias) continue;
@@ -90,7 +101,9 @@ void losses_in_blocks(const LinearLoss<T>& loss, const LossOperands<T>& from, co
 template <class T>
 Variable<T> composed_loss(const LinearLoss<T>& loss, const Variable<T>& x, const Variable<T>& weight,
                           const Variable<T>& bias) {
-  const Variable<T> logits = linear(reshape(x, Shape{loss.rows, loss.in}), weight, bias);
+  const Variable<T> rows = reshape(x, Shape{loss.rows, loss.in});
+  const Variable<T> logits =
+      loss.reduced.defined() ? linear(rows, loss.reduced, bias) : linear(rows, weight, bias);
   const Variable<T> y = cross_entropy(logits, loss.to.ids, loss.options);
   return loss.to.reduced() ? y : reshape(y, loss.target_shape);
 }
@@ -170,16 +183,15 @@ Variable<T> row_losses(const std::shared_ptr<const LinearLoss<T>>& loss, const V
 }
 
 template <class T>
-void check_operands(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
-                    const Ids& target) {
-  if (weight.dimension() != 2)
-    detail::fail<ShapeError>(loss_name, ": weight must have the axes (classes, in), got ", weight.shape());
-  if (x.dimension() == 0 || x.shape().back() != weight.shape(1))
+void check_operands(const Variable<T>& x, const Shape& weight, const Variable<T>& bias, const Ids& target) {
+  if (weight.size() != 2)
+    detail::fail<ShapeError>(loss_name, ": weight must have the axes (classes, in), got ", weight);
+  if (x.dimension() == 0 || x.shape().back() != weight[1])
     detail::fail<ShapeError>(loss_name, ": the last axis of x must be weight's last, got x ", x.shape(),
-                             " and weight ", weight.shape());
-  if (bias.defined() && bias.shape() != Shape{weight.shape(0)})
-    detail::fail<ShapeError>(loss_name, ": linear_bias must have shape (", weight.shape(0),
-                             ") to fit weight ", weight.shape(), ", got ", bias.shape());
+                             " and weight ", weight);
+  if (bias.defined() && bias.shape() != Shape{weight[0]})
+    detail::fail<ShapeError>(loss_name, ": linear_bias must have shape (", weight[0], ") to fit weight ",
+                             weight, ", got ", bias.shape());
   const Shape rows(x.shape().begin(), x.shape().end() - 1);
   if (!same_shape(target.shape(), rows))
     detail::fail<ShapeError>(loss_name, ": target must have the shape of x without the last axis, got x ",
@@ -189,11 +201,14 @@ void check_operands(const Variable<T>& x, const Variable<T>& weight, const Varia
 }  // namespace
 
 template <class T>
-Variable<T> linear_cross_entropy(const Variable<T>& x, const Variable<T>& weight, const Ids& target,
+Variable<T> linear_cross_entropy(const Variable<T>& x, const std::type_identity_t<Weight<T>>& weight,
+                                 const Ids& target,
                                  const LinearCrossEntropyOptions<std::type_identity_t<T>>& options) {
   const Variable<T>& bias = options.linear_bias;
-  check_operands(x, weight, bias, target);
-  const std::size_t classes = weight.shape(0);
+  const Shape shape = weight.shape();
+  check_operands(x, shape, bias, target);
+  if (weight.dtype() == DType::I8) detail::refuse_gradient_of_integers(loss_name, will_record(x, bias));
+  const std::size_t classes = shape[0];
   const CrossEntropyOptions<T> of_classes{.weight = options.weight,
                                           .ignore_index = options.ignore_index,
                                           .reduction = options.reduction,
@@ -203,14 +218,16 @@ Variable<T> linear_cross_entropy(const Variable<T>& x, const Variable<T>& weight
   ids.reshape(Shape{target.size()});
   const auto loss = std::allocate_shared<const LinearLoss<T>>(
       PoolAllocator<LinearLoss<T>>(),
-      LinearLoss<T>{target.size(), weight.shape(1), classes, target.shape(),
-                    detail::ClassTargets<T>(loss_name, ids, of_classes, classes), of_classes});
-  return options.reduction == Reduction::none ? row_losses<T>(loss, x, weight, bias)
-                                              : reduced_loss<T>(loss, x, weight, bias);
+      LinearLoss<T>{target.size(), shape[1], classes, target.shape(),
+                    detail::ClassTargets<T>(loss_name, ids, of_classes, classes), of_classes,
+                    weight.is_trainable() ? Weight<T>() : weight});
+  const Variable<T>& floats = detail::WeightAccess<T>::variable(weight);
+  return options.reduction == Reduction::none ? row_losses<T>(loss, x, floats, bias)
+                                              : reduced_loss<T>(loss, x, floats, bias);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                    \
-  template Variable<T> linear_cross_entropy(const Variable<T>&, const Variable<T>&, const Ids&, \
+#define XGRAD_INSTANTIATE(T)                                                                  \
+  template Variable<T> linear_cross_entropy(const Variable<T>&, const Weight<T>&, const Ids&, \
                                             const LinearCrossEntropyOptions<T>&);
 
 XGRAD_INSTANTIATE(float)

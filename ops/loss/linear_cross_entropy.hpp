@@ -2,6 +2,7 @@
 
 #include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
+#include "../product/weight.hpp"
 #include "losses.hpp"
 
 namespace xgrad {
@@ -23,11 +24,13 @@ struct LinearCrossEntropyOptions {
 /// x (..., in), weight (C, in), target (...) in [0, C); the loss is a number, or (...) without reduction.
 /// With dlogits as in cross_entropy: dx = dlogits weight, dweight = dlogits^T x, dlinear_bias = the sum of
 /// dlogits' rows. A mean or a sum computes these with the loss, and its backward multiplies them by dloss;
-/// without a reduction the backward computes the logits again. Throws ShapeError, ValueError and IndexError
-/// as linear and cross_entropy do.
+/// without a reduction the backward computes the logits again. A weight of fewer bits has no gradient, and
+/// with one of integers nothing has: throws ValueError where that would be recorded. Throws ShapeError,
+/// ValueError and IndexError as linear and cross_entropy do.
 /// https://pytorch.org/docs/main/generated/torch.nn.functional.linear_cross_entropy.html
 template <class T>
-Variable<T> linear_cross_entropy(const Variable<T>& x, const Variable<T>& weight, const Ids& target,
+Variable<T> linear_cross_entropy(const Variable<T>& x, const std::type_identity_t<Weight<T>>& weight,
+                                 const Ids& target,
                                  const LinearCrossEntropyOptions<std::type_identity_t<T>>& options = {});
 
 namespace ops {

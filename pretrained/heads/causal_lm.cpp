@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
-#include "../../autograd/checkpoint.hpp"
 #include "../../models/detail/caches_guard.hpp"
 #include "../../models/detail/new_tokens.hpp"
 #include "../../ops/loss/linear_cross_entropy.hpp"
 #include "../../ops/product/linear.hpp"
-#include "../../ops/reduce/reductions.hpp"
 #include "../detail/family.hpp"
 #include "../detail/head_losses.hpp"
 
 namespace xgrad::pretrained {
 namespace {
 
-using detail::info_of, detail::Part, detail::Start, detail::Weights;
+using detail::info_of, detail::Part, detail::Weights;
 
 constexpr const char* head_name = "lm_head.weight";
 
@@ -45,56 +43,23 @@ std::vector<std::int64_t> last_tokens(const Ids& ids, std::optional<std::int64_t
   return last;
 }
 
-/// linear_cross_entropy with a weight that has no gradient: the logits of some rows are there at a time, and
-/// the backward computes them again.
-template <class T>
-Variable<T> loss_in_blocks(const Bfloat16Weight& head, const Variable<T>& hidden, const Ids& labels,
-                           Reduction reduction) {
-  constexpr std::size_t most_logits = std::size_t{1} << 24;
-  const std::size_t rows = hidden.shape(0),
-                    block = std::max<std::size_t>(most_logits / std::max<std::size_t>(head.shape()[0], 1), 1);
-  std::vector<Variable<T>> losses;
-  for (std::size_t begin = 0; begin == 0 || begin < rows; begin += block) {
-    const std::size_t count = std::min(block, rows - begin);
-    const Ids some = detail::ids_of({labels.data() + begin, count});
-    const auto loss = [head, some](const Variable<T>& x) {
-      return detail::class_loss(bfloat16_linear(x, head), some, Reduction::none);
-    };
-    losses.push_back(checkpoint(
-        loss, narrow(hidden, 0, static_cast<std::ptrdiff_t>(begin), static_cast<std::ptrdiff_t>(count))));
-  }
-  const Variable<T> all = losses.size() == 1 ? losses[0] : cat(losses);
-  if (reduction == Reduction::none) return all;
-  const auto ignored = std::count(labels.begin(), labels.end(), detail::ignored_label);
-  return reduction == Reduction::sum
-             ? sum(all)
-             : sum(all) / static_cast<T>(labels.size() - static_cast<std::size_t>(ignored));
-}
-
 }  // namespace
 
 template <class T>
 CausalLM<T>::CausalLM(const Config& config, Weights& weights)
     : TaskModel<T, Decoder>(config, weights, info_of(config.model_type).language_model),
-      head_(this->decoder().word_embeddings()),
-      bfloat16_head_(this->decoder().bfloat16_word_embeddings()) {
+      head_(this->decoder().stored_word_embeddings()) {
   const std::string words = info_of(config.model_type).body.words + std::string(".weight");
   if (config.tie_word_embeddings && !weights.differ(words, head_name)) {
     weights.forget(head_name);
     return;
   }
-  const Shape shape{config.vocab_size, config.hidden_size};
-  bfloat16_head_ = weights.take_bfloat16(head_name, shape);
-  if (bfloat16_head_) {
-    this->add_bfloat16_weight(head_name, *bfloat16_head_);
-  } else {
-    head_ = this->parameter(head_name, weights.take<T>(head_name, shape, Start::normal, Part::head));
-  }
+  head_ = this->weight(head_name,
+                       weights.take_rows<T>(head_name, {config.vocab_size, config.hidden_size}, Part::head));
 }
 
 template <class T>
 Variable<T> CausalLM<T>::token_logits(const Variable<T>& hidden) const {
-  if (bfloat16_head_) return bfloat16_linear(hidden, *bfloat16_head_);
   return linear(hidden, head_, {});
 }
 
@@ -109,7 +74,6 @@ Variable<T> CausalLM<T>::loss(const Input& input, const Ids& labels, Reduction r
   const auto scope = this->scope();
   const auto [hidden, kept] =
       detail::labelled(this->decoder()(input).last_hidden_state, of_next_tokens(labels));
-  if (bfloat16_head_) return loss_in_blocks(*bfloat16_head_, hidden, kept, reduction);
   return linear_cross_entropy(hidden, head_, kept,
                               {.ignore_index = detail::ignored_label, .reduction = reduction});
 }

@@ -41,8 +41,7 @@ class CausalLM : public TaskModel<T, Decoder>, public AutoregressiveModel<T> {
   Variable<T> token_logits(const Variable<T>& hidden) const;
 
  private:
-  Variable<T> head_;
-  std::optional<Bfloat16Weight> bfloat16_head_;
+  Weight<T> head_;
 };
 
 /// Predicts a class, several classes or a number of a sequence by the hidden state of its last token, the

@@ -550,9 +550,9 @@ std::vector<LargeCase<T>> large_cases() {
   add("matmul", {{37, 40, 33}, {37, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
   add("matmul of few rows", {{5, 701}, {701, 403}}, [](V x) { return matmul(x[0], x[1]); });
   add("linear of one row", {{1, 701}, {1403, 701}}, [](V x) { return xgrad::linear(x[0], x[1]); });
-  const xgrad::Bfloat16Weight halves(xgrad::normal<float>({1403, 701}));
+  const auto halves = xgrad::Weight<T>::bfloat16(xgrad::normal<float>({1403, 701}));
   for (const std::size_t rows : {3, 40})
-    add("bfloat16_linear", {{rows, 701}}, [halves](V x) { return bfloat16_linear(x[0], halves); });
+    add("bfloat16_linear", {{rows, 701}}, [halves](V x) { return linear(x[0], halves); });
   add("matmul, broadcast", {{5, 1, 40, 33}, {9, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
   add("matmul, large", {{3, 200, 170}, {3, 170, 190}}, [](V x) { return matmul(x[0], x[1]); });
   return cases;

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool halves : {false, true}) {
       fuzz::accepts<xgrad::FileError, xgrad::ValueError, xgrad::ShapeError, xgrad::IndexError>([&] {
         pretrained::LoadOptions options;
-        options.bfloat16_weights = halves;
+        if (halves) options.dtype = xgrad::DType::BF16;
         options.note = [](const std::string&) {};
         const auto model = pretrained::CausalLM<float>::from_folder(folder.path(), options);
         xgrad::generation::generate(model, {{1, 3}, {2}}, {.max_new_tokens = 3});

@@ -41,14 +41,14 @@ TEST(GgufModelTest, NumbersAndTokensAreThoseOfTransformers) {
 TEST(GgufModelTest, Bfloat16WeightsAreTheRoundedFloats) {
   for (const char* const name : {"llama_q8_0", "gpt2_q8_0", "qwen2_q8_0"}) {
     const auto floats = CausalLM<float>::from_folder(model(name));
-    const auto halves = CausalLM<float>::from_folder(model(name), {.bfloat16_weights = true});
-    EXPECT_TRUE(floats.named_bfloat16_weights().empty());
+    const auto halves = CausalLM<float>::from_folder(model(name), {.dtype = xgrad::DType::BF16});
     std::size_t matrices = 0;
-    for (const auto& [parameter, weight] : halves.named_bfloat16_weights()) {
+    for (const auto& [parameter, weight] : halves.named_weights()) {
+      if (weight.is_trainable()) continue;
       const auto list = floats.named_parameters();
       const auto found = std::ranges::find(list, parameter, &xgrad::NamedParameter<float>::first);
       ASSERT_NE(found, list.end()) << parameter;
-      const xgrad::Bfloat16Weight rounded(found->second.value());
+      const auto rounded = xgrad::Weight<float>::bfloat16(found->second.value());
       EXPECT_TRUE(std::ranges::equal(weight.bits(), rounded.bits())) << name << parameter;
       ++matrices;
     }

@@ -232,8 +232,9 @@ TEST(ModuleTest, FrozenPartsGetNoGradients) {
                   .children[2]
                   .second->children[0]
                   .second->children[2]
-                  .second->parameters[0]
-                  .second.requires_grad());
+                  .second->weights[0]
+                  .second.variable()
+                  .requires_grad());
   model.requires_grad(false);
   EXPECT_FALSE(loss().requires_grad());
   model.requires_grad(true);
@@ -648,27 +649,29 @@ TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
 
 TEST(ModelsTest, WeightsOfBfloat16NumbersAreNoParameters) {
   const Array<float> numbers{{1.5F, -0.25F, 3}, {0.125F, 2, -1}};  // which bfloat16 has
-  const xgrad::Bfloat16Weight weight(numbers);
+  const auto weight = xgrad::Weight<float>::bfloat16(numbers);
   const xgrad::Linear<float> linear(weight, Array<float>{0.5F, 1}), plain(numbers, Array<float>{0.5F, 1});
   const Variable<float> x(Array<float>{{1, 2, 3}, {4, 5, 6}});
   EXPECT_EQ(linear(x).value(), plain(x).value());
   EXPECT_EQ(names_of(linear), std::vector<std::string>{"bias (2)"});
-  ASSERT_EQ(linear.named_bfloat16_weights().size(), 1u);
-  EXPECT_EQ(linear.named_bfloat16_weights()[0].first, "weight");
-  EXPECT_FALSE(linear.weight().defined());
+  ASSERT_EQ(linear.named_weights().size(), 2u);
+  EXPECT_EQ(linear.named_weights()[0].first, "weight");
+  EXPECT_EQ(linear.stored_weight().values(), numbers);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { static_cast<void>(linear.weight()); }),
+            "Weight: dtype must be float32, got bfloat16");
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { linear.state_dict(); }),
-            "state_dict: 'weight' must be of float numbers, got bfloat16 numbers");
+            "state_dict: 'weight' must be of float numbers, got bfloat16");
   EXPECT_NE(summary(linear).find("weight  (2, 3)    bfloat16"), std::string::npos) << summary(linear);
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
               xgrad::Linear<float>(weight, Array<float>{1, 2, 3});
             }),
             "Linear: bias must be (out), got (3) and weight (2, 3)");
 
-  const xgrad::Embedding<double> rows(weight);
+  const xgrad::Embedding<double> rows(xgrad::Weight<double>::bfloat16(numbers));
   const Ids ids{{1, 0, 1}};
   EXPECT_EQ(rows(ids).value(), xgrad::Embedding<double>(Array<double>(numbers))(ids).value());
   EXPECT_TRUE(rows.named_parameters().empty());
-  EXPECT_EQ(rows.named_bfloat16_weights().size(), 1u);
+  EXPECT_EQ(rows.named_weights().size(), 1u);
   for (const std::int64_t wrong : {-1, 2}) {
     EXPECT_EQ(xgrad_tests::message_of<xgrad::IndexError>([&] { rows(Ids{wrong}); }),
               "embedding: ids must be in [0, 2), got " + std::to_string(wrong) + " (vocabulary size 2)");
@@ -676,7 +679,42 @@ TEST(ModelsTest, WeightsOfBfloat16NumbersAreNoParameters) {
   Custom both;
   both.child("a", linear);
   both.child("b", linear);
-  EXPECT_EQ(both.named_bfloat16_weights().size(), 1u) << "shared";
+  EXPECT_EQ(both.named_weights().size(), 2u) << "shared";
+}
+
+TEST(ModelsTest, WhatAWeightOfFewerBitsCannotDoNamesIt) {
+  Custom model;
+  model.child("a",
+              xgrad::Linear<float>(xgrad::Weight<float>::bfloat16(Array<float>{{1, 2}}), Array<float>{1}));
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] {
+              model.load_state_dict({{"a.weight", Array<float>{{1, 2}}}});
+            }),
+            "load_state_dict: 'a.weight' must be of float numbers, got bfloat16; 'a.bias' is missing");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { model.requires_grad("a.weight", true); }),
+            "requires_grad: 'a.weight' must be of float numbers, got bfloat16");
+  model.requires_grad("a.weight", false);
+  model.requires_grad("a", false);
+  EXPECT_FALSE(model.parameters()[0].requires_grad());
+  model.requires_grad(true);
+  EXPECT_TRUE(model.parameters()[0].requires_grad());
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] {
+              xgrad::Linear<float>(xgrad::Weight<float>(Variable<float>(Array<float>{{1, 2}})));
+            }),
+            "Linear: the weight 'weight' must be a leaf that requires a gradient");
+}
+
+TEST(ModelsTest, LayersMayShareAWeight) {
+  const xgrad::Embedding<float> words(5, 3);
+  const xgrad::Linear<float> head(words.stored_weight());
+  Custom model;
+  model.child("words", words);
+  model.child("head", head);
+  EXPECT_EQ(names_of(model), std::vector<std::string>{"words.weight (5, 3)"});
+  EXPECT_EQ(model.named_weights().size(), 1u);
+  EXPECT_EQ(model.state_dict().size(), 2u);
+  sum(head(words(Ids{0, 1}))).backward();
+  EXPECT_TRUE(head.weight().has_grad());
+  EXPECT_EQ(head.weight().grad().value(), words.weight().grad().value());
 }
 
 TEST(ModelsTest, RMSNormIsMadeOfLengthsOrAWeight) {

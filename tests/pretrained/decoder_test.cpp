@@ -529,12 +529,13 @@ TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
     const auto floats = CausalLM<float>::from_folder(folder.path("float"));
     for (const char* const from : {"half", "float"}) {
       LoadOptions options;
-      options.bfloat16_weights = true;
+      options.dtype = xgrad::DType::BF16;
       const auto halves = CausalLM<float>::from_folder(folder.path(from), options);
       for (const auto& [name, parameter] : halves.named_parameters())
         EXPECT_EQ(parameter.dimension(), 1u) << name;
-      EXPECT_EQ(halves.named_bfloat16_weights().size() + halves.named_parameters().size(),
-                floats.named_parameters().size());
+      EXPECT_EQ(halves.named_weights().size(), floats.named_parameters().size());
+      for (const auto& [name, weight] : halves.named_weights())
+        EXPECT_EQ(weight.dtype() == xgrad::DType::BF16, weight.shape().size() == 2) << name;
       const Input input{Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}};
       const auto want = floats(input).value(), got = halves(input).value();
       for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got.data()[i], want.data()[i], 1e-4);
@@ -551,7 +552,7 @@ TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
     }
     EXPECT_EQ(message_of<xgrad::IndexError>([&] {
                 LoadOptions options;
-                options.bfloat16_weights = true;
+                options.dtype = xgrad::DType::BF16;
                 CausalLM<float>::from_folder(folder.path("half"), options)({Ids{{20, 1}}});
               }).substr(0, 3),
               floats.decoder().config().rotary ? "mod" : "tra");
@@ -564,14 +565,14 @@ TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
         tensor = {tensor.name, xgrad::DType::BF16, {20, 8}, std::as_bytes(std::span(bits))};
   });
   LoadOptions options;
-  options.bfloat16_weights = true;
+  options.dtype = xgrad::DType::BF16;
   EXPECT_NE(message_of<FileError>([&] {
               CausalLM<float>::from_folder(folder.path(), options);
             }).find("must hold finite numbers, got inf at place 0"),
             std::string::npos);
   EXPECT_EQ(message_of<ValueError>(
                 [&] { Encoder<float>::from_folder(xgrad_tests::model_folder("bert_sentence"), options); }),
-            "from_folder: bfloat16_weights are those of decoders alone");
+            "from_folder: dtype is for decoders alone");
 }
 
 TEST(HalvesTest, AreTheNearestOnes) {
@@ -694,7 +695,7 @@ TEST(DecoderTest, TheLossOfABfloat16HeadHoldsABlockOfLogitsAtATime) {
   const xgrad_tests::TemporaryFolder folder;
   save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
   const auto floats = CausalLM<float>::from_folder(folder.path("half"));
-  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.bfloat16_weights = true});
+  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.dtype = xgrad::DType::BF16});
   const Ids ids = xgrad::randint(0, 16384, {600, 11});
   Ids labels = ids;
   labels(0, 1) = labels(599, 10) = -100;
@@ -721,7 +722,7 @@ TEST(DecoderTest, TheLossOfABfloat16HeadIsReducedAsAnyOther) {
   const xgrad_tests::TemporaryFolder folder;
   save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
   const auto floats = CausalLM<float>::from_folder(folder.path("half"));
-  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.bfloat16_weights = true});
+  const auto halves = CausalLM<float>::from_folder(folder.path("half"), {.dtype = xgrad::DType::BF16});
   const Ids ids{{1, 9, 8, 3}, {2, 2, 4, 5}}, labels{{1, 9, -100, 3}, {2, 2, 4, 5}};
   for (const auto reduction : {xgrad::Reduction::mean, xgrad::Reduction::sum, xgrad::Reduction::none}) {
     const Array<float> got = halves.loss({ids}, labels, reduction).value(),

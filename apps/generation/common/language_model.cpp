@@ -114,7 +114,7 @@ class PretrainedText : public LanguageModel {
 std::unique_ptr<LanguageModel> LanguageModel::load(const std::string& path,
                                                    const xgrad::pretrained::LoadOptions& options) {
   if (std::filesystem::is_regular_file(path) && !xgrad::is_gguf(path)) {
-    if (options.precision || options.bfloat16_weights)
+    if (options.precision || options.dtype)
       throw xgrad::ValueError(path +
                               ": --precision and --bfloat16-weights are for pretrained models; a model "
                               "of train_gpt has float32 alone");

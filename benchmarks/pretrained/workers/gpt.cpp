@@ -108,7 +108,7 @@ class Decoding {
     std::filesystem::remove(folder.path());
     std::filesystem::create_directory(folder.path());
     save_folder(fresh, folder.path(), {.dtype = xgrad::DType::BF16});
-    return CausalLM<float>::from_folder(folder.path(), {.bfloat16_weights = true});
+    return CausalLM<float>::from_folder(folder.path(), {.dtype = xgrad::DType::BF16});
   }
 
   void next(const Ids& tokens, std::span<KeyValueCache<float>> cache) const {

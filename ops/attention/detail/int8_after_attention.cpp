@@ -2,6 +2,7 @@
 
 #include "../../../graph/record.hpp"
 #include "../../../kernels/low_precision/int8_after_attention.hpp"
+#include "../../product/detail/reduced_rows.hpp"
 
 namespace xgrad::detail {
 namespace {
@@ -18,7 +19,7 @@ const float* data_or_null(const Variable<float>& parameter, std::size_t size, co
 kernels::Int8Layer checked_layer(const Int8LinearLayer& layer, const Shape& wanted, const char* part) {
   if (layer.weight.shape() != wanted)
     fail<ShapeError>(name, ": the weight of ", part, " must be ", wanted, ", got ", layer.weight.shape());
-  return {&layer.weight.matrix(), data_or_null(layer.bias, wanted[0], part)};
+  return {int8_matrix(layer.weight), data_or_null(layer.bias, wanted[0], part)};
 }
 
 kernels::Int8LayersNorm checked_norm(const NormLayer& norm, std::size_t width, const char* part) {
@@ -44,7 +45,7 @@ Variable<float> int8_after_attention(const Variable<float>& context, const Varia
       checked_norm(norm2, width, "norm2")};
   const Inputs inputs(context, x, out.bias, norm1.weight, norm1.bias, up.bias, down.bias, norm2.weight,
                       norm2.bias);
-  refuse_int8_gradient(
+  refuse_gradient_of_integers(
       name, std::apply([](const auto&... input) { return will_record(input...); }, inputs.variables));
   Variable<float> z = empty<float>(x.shape(), name);
   kernels::int8_after_attention_rows(checked, data(context), data(x), row_count(x.shape()), data(z));

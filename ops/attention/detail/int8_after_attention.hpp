@@ -1,13 +1,13 @@
 #pragma once
 
 #include "../../../graph/op.hpp"
-#include "../../product/int8_linear.hpp"
+#include "../../product/weight.hpp"
 
 namespace xgrad::detail {
 
 /// A linear layer with a weight of 8-bit integers, which must outlive it.
 struct Int8LinearLayer {
-  const Int8Weight& weight;
+  const Weight<float>& weight;
   const Variable<float>& bias;
 };
 
@@ -27,8 +27,8 @@ struct AfterAttentionLayers {
 
 /// z = norm2(y + down(gelu(up(y)))), y = norm1(x + out(context)), for context (..., in) and x and z (..., D),
 /// as one op: what is between the layers does not leave the cache. gelu is exact to within 3e-5, far less
-/// than what `down` rounds away. It has no gradient, as int8_linear. Throws ShapeError unless all fit
-/// together.
+/// than what `down` rounds away. It has no gradient, as linear() of such weights. Throws
+/// ShapeError unless all fit together.
 Variable<float> int8_after_attention(const Variable<float>& context, const Variable<float>& x,
                                      const AfterAttentionLayers& layers);
 

@@ -8,9 +8,13 @@
 #include <span>
 #include <utility>
 
-#include "../int8_linear.hpp"
+namespace xgrad {
 
-namespace xgrad::detail {
+namespace kernels {
+class Int8Matrix;
+}
+
+namespace detail {
 
 /// A weight (rows, cols) of integers, less the zero point of its row where `zeros` (rows) is given, packed.
 class Int8Product {
@@ -33,4 +37,5 @@ class Int8Product {
 /// The least and the largest of some numbers and 0, as if there were no nan.
 std::pair<float, float> extremes_with_zero(std::span<const float> x);
 
-}  // namespace xgrad::detail
+}  // namespace detail
+}  // namespace xgrad

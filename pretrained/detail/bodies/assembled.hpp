@@ -34,13 +34,7 @@ Linear<T> take_linear(const From& from, const std::string& name, const LinearFor
     if (!form.bias) return std::nullopt;
     return from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
   };
-  if constexpr (std::is_same_v<T, float>) {
-    if (auto integers = from.weights.take_integers(full + ".weight", {form.out, form.in}, from.part))
-      return Linear<T>(std::move(*integers), bias());
-  }
-  if (auto halves = from.weights.take_bfloat16(full + ".weight", {form.out, form.in}))
-    return Linear<T>(std::move(*halves), bias());
-  Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
+  Weight<T> weight = from.weights.take_weight<T>(full + ".weight", {form.out, form.in}, from.part);
   return Linear<T>(std::move(weight), bias());
 }
 
@@ -65,10 +59,8 @@ RMSNorm<T> take_rms_norm(const From& from, const std::string& name, std::size_t 
 template <class T>
 Embedding<T> take_embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
                             std::optional<std::int64_t> padding = {}) {
-  const std::string full = from.prefix + name + ".weight";
-  if (auto halves = from.weights.take_bfloat16(full, {count, size})) return Embedding<T>(std::move(*halves));
-  Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
-  return Embedding<T>(std::move(weight), {.padding_idx = padding});
+  return Embedding<T>(from.weights.take_rows<T>(from.prefix + name + ".weight", {count, size}, from.part),
+                      {.padding_idx = padding});
 }
 
 /// The layers of a block.

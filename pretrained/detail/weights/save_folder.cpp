@@ -71,7 +71,10 @@ template <class T>
 void add_float_layers(const xgrad::detail::ModuleState<T>& state, const std::string& prefix,
                       std::vector<std::string>& found) {
   for (const auto& [name, child] : state.children) {
-    if (child->type == "Linear" && child->int8_weights.empty()) found.push_back(prefix + name);
+    const bool has_integers =
+        std::any_of(child->weights.begin(), child->weights.end(),
+                    [](const NamedWeight<T>& one) { return one.second.dtype() == DType::I8; });
+    if (child->type == "Linear" && !has_integers) found.push_back(prefix + name);
     add_float_layers(*child, prefix + name + ".", found);
   }
 }
@@ -96,39 +99,38 @@ std::vector<std::string> float_layers(const Model<T>& model) {
   return layers;
 }
 
-/// The numbers of matrices of bfloat16, as files name them.
+/// The numbers of a model by their type, as files name them.
 template <class T>
-StateDict<std::uint16_t> stored_halves(const Model<T>& model, const detail::NamesInFiles& files) {
-  StateDict<std::uint16_t> all;
-  for (const auto& [name, weight] : model.named_bfloat16_weights()) {
-    Array<std::uint16_t> bits = Array<std::uint16_t>::from_shape(weight.shape());
-    std::copy(weight.bits().begin(), weight.bits().end(), bits.begin());
-    all.emplace(name, std::move(bits));
-  }
-  return detail::as_stored(files.stored_as, files.prefix, std::move(all));
-}
-
-/// The integers and scales of a model, as files name them.
-struct StoredIntegers {
-  StateDict<std::int8_t> values;
+struct StoredNumbers {
+  StateDict<T> floats;
+  StateDict<std::uint16_t> halves;
+  StateDict<std::int8_t> integers;
   StateDict<float> scales;
 
-  StoredIntegers(const std::vector<NamedInt8Weight>& weights, const detail::NamesInFiles& files) {
-    StateDict<std::int8_t> all_values;
-    StateDict<float> all_scales;
+  StoredNumbers(const std::vector<NamedWeight<T>>& weights, const detail::NamesInFiles& files) {
     for (const auto& [name, weight] : weights) {
-      const Shape shape = weight.shape();
-      Array<std::int8_t> integers = Array<std::int8_t>::from_shape(shape);
-      const std::vector<std::int8_t> read = weight.values();
-      std::copy(read.begin(), read.end(), integers.begin());
-      Array<float> column = Array<float>::from_shape({shape[0], 1});
-      const std::vector<float> factors = weight.scales();
-      std::copy(factors.begin(), factors.end(), column.begin());
-      all_values.emplace(name, std::move(integers));
-      all_scales.emplace(name + "_scale", std::move(column));
+      if (weight.is_trainable()) {
+        floats.emplace(name, weight.variable().value());
+      } else if (weight.dtype() == DType::BF16) {
+        halves.emplace(name, array_of(weight.bits(), weight.shape()));
+      } else {
+        integers.emplace(name, array_of(weight.integers(), weight.shape()));
+        scales.emplace(name + "_scale", array_of(weight.scales(), {weight.shape()[0], 1}));
+      }
     }
-    values = detail::as_stored(files.stored_as, files.prefix, std::move(all_values));
-    scales = detail::as_stored(files.stored_as, files.prefix, std::move(all_scales));
+    const auto rename = [&files](auto& all) {
+      all = detail::as_stored(files.stored_as, files.prefix, std::move(all));
+    };
+    rename(floats), rename(halves), rename(integers), rename(scales);
+  }
+
+ private:
+  template <class Numbers>
+  static auto array_of(const Numbers& numbers, const Shape& shape) {
+    using Number = std::remove_const_t<typename Numbers::value_type>;
+    Array<Number> array = Array<Number>::from_shape(shape);
+    std::copy(numbers.begin(), numbers.end(), array.begin());
+    return array;
   }
 };
 
@@ -166,29 +168,25 @@ void save_folder(const Model<T>& model, const std::string& folder, SaveOptions o
 template <class T>
 void detail::save_with_modules(const Model<T>& model, const std::string& folder, SaveOptions options) {
   const NamesInFiles& files = info_of(model.config().model_type).files;
-  const StateDict<std::uint16_t> halves = stored_halves(model, files);
-  const StoredIntegers integers(model.named_int8_weights(), files);
-  const DType dtype = options.dtype.value_or(halves.empty() ? dtype_of<T> : DType::BF16);
+  const StoredNumbers<T> stored(model.named_weights(), files);
+  const DType dtype = options.dtype.value_or(stored.halves.empty() ? dtype_of<T> : DType::BF16);
   const std::string text =
       model.config().json(model.architecture(), dtype_name(dtype),
-                          integers.values.empty() ? "" : quantization_json(float_layers(model)));
-  StateDict<T> parameters;
-  for (const auto& [name, parameter] : model.named_parameters()) parameters.emplace(name, parameter.value());
-  const StateDict<T> state = as_stored(files.stored_as, files.prefix, std::move(parameters));
+                          stored.integers.empty() ? "" : quantization_json(float_layers(model)));
   std::vector<TensorView> tensors;
   std::vector<std::vector<std::byte>> bytes;
-  bytes.reserve(state.size());
-  for (const auto& [name, array] : state) {
+  bytes.reserve(stored.floats.size());
+  for (const auto& [name, array] : stored.floats) {
     tensors.push_back(view_of(name, array));
     if (dtype == dtype_of<T>) continue;
     bytes.push_back(as_dtype(name, array, dtype));
     tensors.back().dtype = dtype;
     tensors.back().bytes = bytes.back();
   }
-  for (const auto& [name, bits] : halves)
+  for (const auto& [name, bits] : stored.halves)
     tensors.push_back({name, DType::BF16, bits.shape(), std::as_bytes(std::span(bits.data(), bits.size()))});
-  for (const auto& [name, values] : integers.values) tensors.push_back(view_of(name, values));
-  for (const auto& [name, scales] : integers.scales) tensors.push_back(view_of(name, scales));
+  for (const auto& [name, integers] : stored.integers) tensors.push_back(view_of(name, integers));
+  for (const auto& [name, scales] : stored.scales) tensors.push_back(view_of(name, scales));
   write_folder(folder, [&](const std::string& other) {
     xgrad::detail::write_file(other + "/config.json", text);
     write_safetensors(std::move(tensors), other + "/model.safetensors", {{"format", "pt"}});

@@ -138,16 +138,16 @@ void WeightFile::read_bits(const TensorView& piece, std::size_t at, std::uint16_
   }
 }
 
-std::vector<std::uint16_t> WeightFile::bfloat16_bits(const TensorView& tensor) const {
-  std::vector<std::uint16_t> bits(element_count(tensor.shape));
+std::vector<std::uint16_t> WeightFile::bits(const TensorView& tensor) const {
+  std::vector<std::uint16_t> numbers(element_count(tensor.shape));
   in_pieces(tensor, most_at_once, [&](const TensorView& piece, std::size_t begin) {
-    read_bits(piece, begin, bits.data() + begin);
+    read_bits(piece, begin, numbers.data() + begin);
   });
-  return bits;
+  return numbers;
 }
 
-std::vector<std::uint16_t> WeightFile::bfloat16_columns(const TensorView& matrix, std::size_t first,
-                                                        std::size_t count) const {
+std::vector<std::uint16_t> WeightFile::columns_as_bits(const TensorView& matrix, std::size_t first,
+                                                       std::size_t count) const {
   std::vector<std::uint16_t> bits(count * matrix.shape[0]);
   read_columns(
       matrix, first, count, bits.data(),

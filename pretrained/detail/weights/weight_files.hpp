@@ -34,11 +34,11 @@ class WeightFile {
   template <class T>
   Array<T> columns(const TensorView& matrix, std::size_t first, std::size_t count) const;
 
-  /// The numbers of a tensor as bfloat16, those of type BF16 as they are, and columns of a matrix of them.
+  /// The numbers of a tensor as BF16, those of this type as they are, and columns of a matrix of them.
   /// Throws FileError as array() does.
-  std::vector<std::uint16_t> bfloat16_bits(const TensorView& tensor) const;
-  std::vector<std::uint16_t> bfloat16_columns(const TensorView& matrix, std::size_t first,
-                                              std::size_t count) const;
+  std::vector<std::uint16_t> bits(const TensorView& tensor) const;
+  std::vector<std::uint16_t> columns_as_bits(const TensorView& matrix, std::size_t first,
+                                             std::size_t count) const;
 
   /// Gives the memory of a part of the file that has been read back to the system. Throws FileError if the
   /// file has changed.
@@ -48,7 +48,7 @@ class WeightFile {
   /// The elements of a piece of a tensor that begins `at` elements after its first one.
   template <class T>
   void read(const TensorView& piece, std::size_t at, T* to) const;
-  /// The same as bfloat16.
+  /// The same as BF16.
   void read_bits(const TensorView& piece, std::size_t at, std::uint16_t* to) const;
   /// Columns of a matrix, of which read_piece(piece, at, to) reads pieces.
   template <class E, class F>

@@ -30,7 +30,7 @@ std::string listed_names(const std::vector<std::string>& names) {
   return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
 }
 
-constexpr std::size_t most_integers = std::size_t{1} << 16;  // in a row of an Int8Weight
+constexpr std::size_t most_integers = std::size_t{1} << 16;  // in a row of a Weight
 
 /// Puts the rows of each head, of which 2 i and 2 i + 1 are a pair, in the order of transformers: first of
 /// all pairs the first.
@@ -54,14 +54,15 @@ bool is_of_adapter(const std::string& name) {
 
 }  // namespace
 
-ModelInFiles in_files(const Config& config, bool bfloat16_weights, bool is_gguf) {
-  if (bfloat16_weights && !config.is_causal)
-    throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
+ModelInFiles in_files(const Config& config, std::optional<DType> dtype, bool is_gguf) {
+  if (dtype && !config.is_causal) throw ValueError("from_folder: dtype is for decoders alone");
+  if (dtype && *dtype != DType::BF16)
+    fail<ValueError>("from_folder: dtype must be BF16 or absent, got ", to_string(*dtype));
   const FamilyInfo& family = info_of(config.model_type);
   ModelInFiles model{.names = family.files,
                      .initializer_range = config.initializer_range,
-                     .int8_weights = config.int8_weights,
-                     .bfloat16_weights = bfloat16_weights,
+                     .quantized = config.quantized,
+                     .dtype = dtype,
                      .paired_head = is_gguf && family.gguf_has_pairs ? config.head_size() : 0,
                      .architecture = config.architecture};
   if (is_gguf) model.names.stored_as = family.gguf_names;
@@ -83,7 +84,7 @@ void Weights::add(const WeightFile& file) {
     if (is_of_adapter(tensor.name))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
-    if (model_.int8_weights && tensor.name.ends_with("_zero_point"))
+    if (model_.quantized && tensor.name.ends_with("_zero_point"))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " must not be there, as config.json says that integers are symmetric");
     const std::string name = modern_name(tensor.name, model_.names);
@@ -152,38 +153,47 @@ std::vector<float> Weights::take_scales(const std::string& name, const Entry& we
   return {scales.begin(), scales.end()};
 }
 
-std::optional<Int8Weight> Weights::take_integers(const std::string& parameter, const Shape& shape,
-                                                 Part part) {
-  const std::string name = modern_name(parameter, model_.names);
-  const auto found = entries_.find(name);
-  if (found == entries_.end() || part != Part::encoder || shape[1] > most_integers) return std::nullopt;
-  Entry& entry = found->second;
-  const bool has_integers = model_.int8_weights && entry.tensor->dtype == DType::I8;
-  if (precision_ ? *precision_ != Precision::int8 : !has_integers) return std::nullopt;
-  if (has_integers) {
-    const TensorView tensor = taken(entry, shape);
-    const auto* const values = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
-    const std::vector<float> scales = take_scales(name, entry, shape);
-    const Int8Weight weight({values, tensor.bytes.size()}, scales, shape);
-    entry.file->release(tensor);
-    return weight;
-  }
-  return Int8Weight(take<float>(parameter, shape, Start::normal, part));
+bool Weights::gives_integers(const std::string& name, const Shape& shape, Part part) const {
+  const auto found = entries_.find(modern_name(name, model_.names));
+  if (found == entries_.end() || part != Part::encoder || shape[1] > most_integers) return false;
+  return precision_ ? *precision_ == Precision::int8 : has_integers(found->second);
 }
 
-std::optional<Bfloat16Weight> Weights::take_bfloat16(const std::string& parameter, const Shape& shape) {
-  const auto found = entries_.find(modern_name(parameter, model_.names));
-  if (!model_.bfloat16_weights || found == entries_.end()) return std::nullopt;
+Weight<float> Weights::take_integers(const std::string& parameter, const Shape& shape, Part part) {
+  const std::string name = modern_name(parameter, model_.names);
+  Entry& entry = entries_.at(name);
+  if (!has_integers(entry)) return Weight<float>::int8(take<float>(parameter, shape, Start::normal, part));
+  const TensorView tensor = taken(entry, shape);
+  const auto* const values = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
+  const std::vector<float> scales = take_scales(name, entry, shape);
+  const auto weight = Weight<float>::int8({values, tensor.bytes.size()}, scales, shape);
+  entry.file->release(tensor);
+  return weight;
+}
+
+template <class T>
+Weight<T> Weights::take_weight(const std::string& name, const Shape& shape, Part part) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (gives_integers(name, shape, part)) return take_integers(name, shape, part);
+  }
+  return take_rows<T>(name, shape, part);
+}
+
+template <class T>
+Weight<T> Weights::take_rows(const std::string& name, const Shape& shape, Part part) {
+  const auto found = entries_.find(modern_name(name, model_.names));
+  if (!model_.dtype || found == entries_.end())
+    return Variable<T>(take<T>(name, shape, Start::normal, part), true);
   Entry& entry = found->second;
   if (!entry.transposed) {
-    std::vector<std::uint16_t> bits = entry.file->bfloat16_bits(taken(entry, shape));
+    std::vector<std::uint16_t> bits = entry.file->bits(taken(entry, shape));
     if (is_paired(entry)) in_halves(shape, model_.paired_head, bits.data());
-    return Bfloat16Weight(std::move(bits), shape);
+    return Weight<T>::bfloat16(std::move(bits), shape);
   }
   const auto columns = [&](const TensorView& tensor, std::size_t first, std::size_t count) {
-    return entry.file->bfloat16_columns(tensor, first, count);
+    return entry.file->columns_as_bits(tensor, first, count);
   };
-  return Bfloat16Weight(taken_columns(entry, shape, columns), shape);
+  return Weight<T>::bfloat16(taken_columns(entry, shape, columns), shape);
 }
 
 template <class T>
@@ -201,7 +211,7 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
         return entry.file->columns<T>(tensor, first, count);
       });
     const TensorView tensor = taken(entry, shape);
-    if (!model_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2) {
+    if (!has_integers(entry) || shape.size() != 2) {
       Array<T> array = entry.file->array<T>(tensor);
       if (is_paired(entry)) in_halves(shape, model_.paired_head, array.data());
       return array;
@@ -264,7 +274,12 @@ std::vector<std::string> Weights::notes() const {
   return notes;
 }
 
-template Array<float> Weights::take(const std::string&, const Shape&, Start, Part);
-template Array<double> Weights::take(const std::string&, const Shape&, Start, Part);
+#define XGRAD_INSTANTIATE(T)                                                      \
+  template Array<T> Weights::take(const std::string&, const Shape&, Start, Part); \
+  template Weight<T> Weights::take_rows(const std::string&, const Shape&, Part);  \
+  template Weight<T> Weights::take_weight(const std::string&, const Shape&, Part);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::pretrained::detail

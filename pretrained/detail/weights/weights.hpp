@@ -34,16 +34,16 @@ enum class Part {
 struct ModelInFiles {
   NamesInFiles names;
   double initializer_range = 0.02;
-  bool int8_weights = false;
-  bool bfloat16_weights = false;  ///< matrices are to be kept as bfloat16 numbers
-  std::size_t paired_head = 0;    ///< the size of a head if its rows are in pairs; else 0
-  std::string architecture = {};  ///< the saved class
+  bool quantized = false;           ///< linear layers may be of integers
+  std::optional<DType> dtype = {};  ///< of matrices in memory: BF16, or of T if absent
+  std::size_t paired_head = 0;      ///< the size of a head if its rows are in pairs; else 0
+  std::string architecture = {};    ///< the saved class
   /// What the names of tensors tell where a parameter of the body is missing, for the end of the error.
   std::function<std::string(const std::vector<std::string>&)> told = {};
 };
 
-/// Those of a folder, or of a GGUF file. Throws ValueError for bfloat16_weights of an encoder.
-ModelInFiles in_files(const Config& config, bool bfloat16_weights = false, bool is_gguf = false);
+/// Those of a folder, or of a GGUF file. Throws ValueError for a dtype of an encoder, and for one but BF16.
+ModelInFiles in_files(const Config& config, std::optional<DType> dtype = {}, bool is_gguf = false);
 
 /// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
 /// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
@@ -70,14 +70,16 @@ class Weights {
   template <class T>
   Array<T> take(const std::string& name, const Shape& shape, Start start, Part part);
 
-  /// The weight of a linear layer as 8-bit integers: those of the file, unless float32 is asked for, or
-  /// rounded if int8 is. Nothing for other layers, which are those of heads, and of more columns than
-  /// integers may have. Throws FileError as take does.
-  std::optional<Int8Weight> take_integers(const std::string& name, const Shape& shape, Part part);
+  /// A matrix (rows, size) of numbers of ModelInFiles::dtype: those of the file in BF16, or rounded. Others
+  /// are a new parameter, as are those of a head that the files do not have. Throws FileError as take does.
+  template <class T>
+  Weight<T> take_rows(const std::string& name, const Shape& shape, Part part);
 
-  /// A matrix as bfloat16 numbers, if those are asked for: those of the file, or rounded. Nothing for a
-  /// matrix of a head that the files do not have. Throws FileError as take does.
-  std::optional<Bfloat16Weight> take_bfloat16(const std::string& name, const Shape& shape);
+  /// The same for the weight of a linear layer, which integers may be: those of the file, unless float32 is
+  /// asked for, or rounded if integers are. Layers of heads, and of more columns than integers may have, have
+  /// none.
+  template <class T>
+  Weight<T> take_weight(const std::string& name, const Shape& shape, Part part);
 
   /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
@@ -98,6 +100,7 @@ class Weights {
   };
 
   bool is_paired(const Entry& entry) const { return entry.in_pairs && model_.paired_head > 0; }
+  bool has_integers(const Entry& entry) const { return model_.quantized && entry.tensor->dtype == DType::I8; }
   void add(const WeightFile& file);
   void enter(const std::string& name, const Entry& entry);
   /// The part of a tensor that is a parameter of this shape.
@@ -106,6 +109,9 @@ class Weights {
   template <class Read>
   auto taken_columns(Entry& entry, const Shape& shape, const Read& read);
   [[noreturn]] void refuse_shape(const Entry& entry, const Shape& expected) const;
+  /// Whether the weight of a linear layer is to be of integers.
+  bool gives_integers(const std::string& name, const Shape& shape, Part part) const;
+  Weight<float> take_integers(const std::string& name, const Shape& shape, Part part);
   /// The scales (out) of a weight of integers (out, in).
   std::vector<float> take_scales(const std::string& name, const Entry& weight, const Shape& shape);
 

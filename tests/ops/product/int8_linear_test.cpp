@@ -15,105 +15,92 @@
 
 namespace int8_linear_test {
 
-using xgrad::Array, xgrad::Int8Weight, xgrad::Linear, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
-    xgrad::Variable;
+using xgrad::Array, xgrad::Linear, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError, xgrad::Variable;
+using Weight = xgrad::Weight<float>;
 using xgrad_tests::largest_difference, xgrad_tests::message_of;
 
 Array<float> drawn(const Shape& shape) { return xgrad::normal<float>(shape); }
-
-/// A weight whose numbers are those of its integers, for comparisons.
-Array<float> as_float(const Int8Weight& weight) {
-  const std::vector<std::int8_t> values = weight.values();
-  const std::vector<float> scales = weight.scales();
-  Array<float> all = Array<float>::from_shape(weight.shape());
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all.data()[i] = static_cast<float>(values[i]) * scales[i / all.shape(1)];
-  return all;
-}
 
 TEST(Int8LinearTest, IsNearLinear) {
   xgrad::manual_seed(0);
   for (const Shape& shape : {Shape{70}, Shape{5, 70}, Shape{2, 3, 70}, Shape{0, 70}}) {
     const Variable<float> x(drawn(shape)), bias(drawn({33}));
     const Array<float> float_weight = drawn({33, 70});
-    const Int8Weight weight(float_weight);
-    EXPECT_LE(largest_difference(as_float(weight), float_weight), 0.02F);
-    const Variable<float> y = xgrad::int8_linear(x, weight, bias);
-    EXPECT_LE(
-        largest_difference(y.value(), xgrad::linear(x, Variable<float>(as_float(weight)), bias).value()),
-        0.3F);
-    EXPECT_LE(
-        largest_difference(Array<float>(xgrad::int8_linear(x, weight).value() + bias.value()), y.value()),
-        1e-5F);
+    const Weight weight = Weight::int8(float_weight);
+    EXPECT_LE(largest_difference(weight.values(), float_weight), 0.02F);
+    const Variable<float> y = xgrad::linear(x, weight, bias);
+    EXPECT_LE(largest_difference(y.value(), xgrad::linear(x, Variable<float>(weight.values()), bias).value()),
+              0.3F);
+    EXPECT_LE(largest_difference(Array<float>(xgrad::linear(x, weight).value() + bias.value()), y.value()),
+              1e-5F);
   }
 }
 
 TEST(Int8LinearTest, ErrorsNameShapes) {
-  const Int8Weight weight(drawn({4, 3}));
+  const Weight weight = Weight::int8(drawn({4, 3}));
   EXPECT_EQ(message_of<ShapeError>([&] {
-              xgrad::int8_linear(Variable<float>(drawn({2, 4})), weight);
+              xgrad::linear(Variable<float>(drawn({2, 4})), weight);
             }),
             "int8_linear: the last axis of x must be weight's last, got x (2, 4) and weight (4, 3)");
   EXPECT_EQ(message_of<ShapeError>([&] {
-              xgrad::int8_linear(Variable<float>(drawn({2, 3})), weight, Variable<float>(drawn({3})));
+              xgrad::linear(Variable<float>(drawn({2, 3})), weight, Variable<float>(drawn({3})));
             }),
             "int8_linear: bias must have shape (4) to fit weight (4, 3), got (3)");
-  EXPECT_EQ(message_of<ShapeError>([] { Int8Weight{drawn({3})}; }),
-            "Int8Weight: weight must be (out, in) with in of at most 65536, got (3)");
+  EXPECT_EQ(message_of<ShapeError>([] { Weight::int8(drawn({3})); }),
+            "Weight: int8 numbers must be (out, in) with in of at most 65536, got (3)");
   EXPECT_EQ(message_of<ShapeError>([] {
-              Int8Weight{drawn({1, 65537})};
+              Weight::int8(drawn({1, 65537}));
             }),
-            "Int8Weight: weight must be (out, in) with in of at most 65536, got (1, 65537)");
+            "Weight: int8 numbers must be (out, in) with in of at most 65536, got (1, 65537)");
   EXPECT_EQ(message_of<ShapeError>([] {
-              Int8Weight(std::vector<std::int8_t>(6), std::vector<float>(3), {2, 3});
+              Weight::int8(std::vector<std::int8_t>(6), std::vector<float>(3), {2, 3});
             }),
-            "Int8Weight: values and scales must fit the shape (2, 3), got 6 and 3");
+            "Weight: integers and scales must fit the shape (2, 3), got 6 and 3");
   Array<float> broken = drawn({3, 2});
   broken(1, 0) = std::nanf("");
-  EXPECT_EQ(message_of<ValueError>([&] { Int8Weight{broken}; }),
-            "Int8Weight: all numbers must be finite, got another in row 1");
+  EXPECT_EQ(message_of<ValueError>([&] { Weight::int8(broken); }),
+            "Weight: all numbers must be finite for int8, got another in row 1");
 }
 
 TEST(Int8LinearTest, GradientsAreRefused) {
-  const Int8Weight weight(drawn({4, 3}));
+  const Weight weight = Weight::int8(drawn({4, 3}));
   const Variable<float> x(drawn({2, 3}), true), constant(drawn({2, 3})), bias(drawn({4}), true);
   const std::string error =
       "int8_linear: 8-bit weights have no gradient: freeze all parameters in front of them, or compute with "
       "NoGrad";
-  EXPECT_EQ(message_of<ValueError>([&] { xgrad::int8_linear(x, weight); }), error);
-  EXPECT_EQ(message_of<ValueError>([&] { xgrad::int8_linear(constant, weight, bias); }), error);
-  EXPECT_FALSE(xgrad::int8_linear(constant, weight).requires_grad());
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::linear(x, weight); }), error);
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::linear(constant, weight, bias); }), error);
+  EXPECT_FALSE(xgrad::linear(constant, weight).requires_grad());
   const xgrad::NoGrad guard;
-  EXPECT_EQ(xgrad::int8_linear(x, weight, bias).shape(), (Shape{2, 4}));
+  EXPECT_EQ(xgrad::linear(x, weight, bias).shape(), (Shape{2, 4}));
 }
 
 TEST(Int8LinearTest, NanStaysInItsRow) {
   Array<float> x = drawn({3, 5});
   x(1, 2) = std::nanf("");
-  const Array<float> y = xgrad::int8_linear(Variable<float>(x), Int8Weight(drawn({4, 5}))).value();
+  const Array<float> y = xgrad::linear(Variable<float>(x), Weight::int8(drawn({4, 5}))).value();
   for (std::size_t j = 0; j < 4; ++j) {
     EXPECT_TRUE(std::isfinite(y(0, j)) && std::isnan(y(1, j)) && std::isfinite(y(2, j)));
   }
 }
 
 TEST(Int8LinearTest, SelfAttentionProjectsSo) {
-  const Int8Weight q(drawn({8, 6})), k(drawn({8, 6})), v(drawn({8, 6}));
+  const Weight q = Weight::int8(drawn({8, 6})), k = Weight::int8(drawn({8, 6})),
+               v = Weight::int8(drawn({8, 6}));
   const Variable<float> x(drawn({2, 5, 6})), bias(drawn({8}));
   const xgrad::AttentionOptions options{.num_heads = 2};
   using By = xgrad::Projection<float>;
-  const Variable<float> together =
-      xgrad::self_attention(x, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v}, {}, options);
+  const Variable<float> together = xgrad::self_attention(x, By{q, bias}, By{k}, By{v}, {}, options);
   const Variable<float> apart = xgrad::scaled_dot_product_attention(
-      xgrad::int8_linear(x, q, bias), xgrad::int8_linear(x, k), xgrad::int8_linear(x, v), {}, options);
+      xgrad::linear(x, q, bias), xgrad::linear(x, k), xgrad::linear(x, v), {}, options);
   EXPECT_LE(largest_difference(together.value(), apart.value()), 1e-5F);
   // one of them may be of float numbers
-  const Variable<float> weight(as_float(k));
-  const Variable<float> mixed =
-      xgrad::self_attention(x, By{{}, bias, &q}, By{weight, {}}, By{{}, {}, &v}, {}, options);
+  const Variable<float> weight(k.values());
+  const Variable<float> mixed = xgrad::self_attention(x, By{q, bias}, By{weight}, By{v}, {}, options);
   EXPECT_LE(largest_difference(mixed.value(), apart.value()), 0.1F);
   const Variable<float> leaf(drawn({2, 5, 6}), true);
   EXPECT_EQ(message_of<ValueError>([&] {
-              xgrad::self_attention(leaf, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v}, {}, options);
+              xgrad::self_attention(leaf, By{q, bias}, By{k}, By{v}, {}, options);
             }),
             "int8_self_attention: 8-bit weights have no gradient: freeze all parameters in front of them, or "
             "compute with NoGrad");
@@ -127,13 +114,13 @@ Variable<float> some_rows(const Array<float>& table, std::size_t begin, std::siz
 TEST(Int8LinearTest, PackedTextsHaveTheBitsOfOne) {
   using By = xgrad::Projection<float>;
   const xgrad_tests::KeepNumThreads keep;
-  const Int8Weight q(drawn({8, 6})), k(drawn({8, 6})), v(drawn({8, 6}));
+  const Weight q = Weight::int8(drawn({8, 6})), k = Weight::int8(drawn({8, 6})),
+               v = Weight::int8(drawn({8, 6}));
   const Variable<float> bias(drawn({8}));
   const std::vector<std::size_t> lengths{3, 60, 17, 1, 30, 0, 25, 9, 90, 5};
   const Array<float> x = drawn({240, 6});
   const auto attend = [&](const Variable<float>& rows, const std::vector<std::size_t>& of) {
-    return xgrad::detail::packed_self_attention<float>(rows, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v},
-                                                       of, {.num_heads = 2})
+    return xgrad::detail::packed_self_attention<float>(rows, By{q, bias}, By{k}, By{v}, of, {.num_heads = 2})
         .value();
   };
   xgrad::set_num_threads(1);
@@ -153,7 +140,8 @@ TEST(Int8LinearTest, PackedTextsHaveTheBitsOfOne) {
 
 /// Layers behind attention.
 struct AfterAttention {
-  Int8Weight out{drawn({12, 8})}, up{drawn({40, 12})}, down{drawn({12, 40})};
+  Weight out = Weight::int8(drawn({12, 8})), up = Weight::int8(drawn({40, 12})),
+         down = Weight::int8(drawn({12, 40}));
   Variable<float> out_bias{drawn({12})}, up_bias{drawn({40})}, down_bias{drawn({12})};
   Variable<float> weight1{drawn({12})}, bias1{drawn({12})}, weight2{drawn({12})}, bias2{drawn({12})};
 
@@ -166,11 +154,11 @@ struct AfterAttention {
 TEST(Int8LinearTest, AfterAttentionIsNearTheSingleOps) {
   const AfterAttention block;
   const Variable<float> context(drawn({2, 7, 8})), x(drawn({2, 7, 12}));
-  const Variable<float> y = xgrad::add_layer_norm(xgrad::int8_linear(context, block.out, block.out_bias), x,
-                                                  {12}, block.weight1, block.bias1, 1e-5);
-  const Variable<float> inner = xgrad::gelu(xgrad::int8_linear(y, block.up, block.up_bias));
-  const Variable<float> apart = xgrad::add_layer_norm(xgrad::int8_linear(inner, block.down, block.down_bias),
-                                                      y, {12}, block.weight2, block.bias2, 1e-3);
+  const Variable<float> y = xgrad::add_layer_norm(xgrad::linear(context, block.out, block.out_bias), x, {12},
+                                                  block.weight1, block.bias1, 1e-5);
+  const Variable<float> inner = xgrad::gelu(xgrad::linear(y, block.up, block.up_bias));
+  const Variable<float> apart = xgrad::add_layer_norm(xgrad::linear(inner, block.down, block.down_bias), y,
+                                                      {12}, block.weight2, block.bias2, 1e-3);
   const Variable<float> z = xgrad::detail::int8_after_attention(context, x, block.layers());
   EXPECT_LE(largest_difference(z.value(), apart.value()), 0.02F);  // where one rounds to the next integer
 }
@@ -233,7 +221,7 @@ class Model : public xgrad::Module<float> {
  public:
   Model()
       : xgrad::Module<float>("Model"),
-        first_(this->child("first", Linear<float>(Int8Weight(drawn({4, 3})), drawn({4})))),
+        first_(this->child("first", Linear<float>(Weight::int8(drawn({4, 3})), drawn({4})))),
         second_(this->child("second", Linear<float>(4, 2))) {}
   Variable<float> operator()(const Variable<float>& x) const { return second_(first_(x)); }
 
@@ -246,14 +234,17 @@ TEST(Int8LinearTest, ModulesListWeightsBesideParameters) {
   std::vector<std::string> names;
   for (const auto& [name, parameter] : model.named_parameters()) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"first.bias", "second.weight", "second.bias"}));
-  ASSERT_EQ(model.named_int8_weights().size(), 1u);
-  EXPECT_EQ(model.named_int8_weights()[0].first, "first.weight");
-  EXPECT_EQ(model.named_int8_weights()[0].second.shape(), (Shape{4, 3}));
+  const auto weights = model.named_weights();
+  ASSERT_EQ(weights.size(), 4u);
+  EXPECT_EQ(weights[0].first, "first.weight");
+  EXPECT_EQ(weights[0].second.shape(), (Shape{4, 3}));
+  EXPECT_EQ(weights[0].second.dtype(), xgrad::DType::I8);
+  EXPECT_EQ(weights[1].second.dtype(), xgrad::DType::F32);
   EXPECT_NE(summary(model).find("weight        (4, 3)        int8"), std::string::npos) << summary(model);
   EXPECT_EQ(message_of<ValueError>([&] { model.state_dict(); }),
-            "state_dict: 'first.weight' must be of float numbers, got 8-bit integers");
+            "state_dict: 'first.weight' must be of float numbers, got int8");
   EXPECT_EQ(message_of<ShapeError>([] {
-              Linear<float>(Int8Weight(drawn({4, 3})), drawn({3}));
+              Linear<float>(Weight::int8(drawn({4, 3})), drawn({3}));
             }),
             "Linear: bias must be (out), got (3) and weight (4, 3)");
 }
