@@ -70,14 +70,14 @@ class Weights {
   template <class T>
   Array<T> take(const std::string& name, const Shape& shape, Start start, Part part);
 
-  /// A matrix (rows, size) of numbers of ModelInFiles::dtype: those of the file in BF16, or rounded. Others
-  /// are a new parameter, as are those of a head that the files do not have. Throws FileError as take does.
+  /// A matrix (rows, size) of numbers of ModelInFiles::dtype: those of the file in BF16, or rounded. Without
+  /// a dtype, and for a head that the files do not have, a parameter of what take gives. Throws FileError as
+  /// take does.
   template <class T>
   Weight<T> take_rows(const std::string& name, const Shape& shape, Part part);
 
-  /// The same for the weight of a linear layer, which integers may be: those of the file, unless float32 is
-  /// asked for, or rounded if integers are. Layers of heads, and of more columns than integers may have, have
-  /// none.
+  /// The same for a linear layer, whose weight may be of integers: those of the file, unless float32 is asked
+  /// for, or rounded if integers are. Layers of heads, and of more columns than integers may have, have none.
   template <class T>
   Weight<T> take_weight(const std::string& name, const Shape& shape, Part part);
 
