@@ -82,9 +82,9 @@ int main() {
   for (const std::string prompt : {"ab", "ac", "fi", "xb"}) {
     std::vector<std::int64_t> ids;
     for (const char letter : prompt) ids.push_back(letter - 'a');
+    const auto written = xgrad::generation::generate(model, {ids}, {.max_new_tokens = 10});
     std::cout << prompt << " -> ";
-    for (const std::int64_t id : xgrad::generation::generate(model, {ids}, {.max_new_tokens = 10})[0])
-      std::cout << static_cast<char>('a' + id);
+    for (const std::int64_t id : written[0]) std::cout << static_cast<char>('a' + id);
     std::cout << '\n';
   }
 }

@@ -77,7 +77,11 @@ class Texts {
       lengths.push_back(seen.size() - text.cached);
       text.cached = seen.size();
     }
-    return model_.next_logits(ids_of(fresh), lengths, caches_);
+    Variable<T> logits = model_.next_logits(ids_of(fresh), lengths, caches_);
+    if (logits.dimension() != 2 || logits.shape()[0] != active_.size())
+      xgrad::detail::fail<ShapeError>("generate: next_logits of ", active_.size(), " sequences must be (",
+                                      active_.size(), ", vocab_size), got ", logits.shape());
+    return logits;
   }
 
   /// Lets go of the caches of texts that have ended.
@@ -90,12 +94,16 @@ class Texts {
   }
 
  private:
-  /// Forgets the first half of a text that is longer than the positions, if that is asked for; else the model
-  /// refuses it.
+  /// Forgets the first half of a text that is longer than the model's positions, and tells whether its cache
+  /// is outdated by that. Throws ShapeError where the context does not slide.
   bool fit(Text& text) const {
-    const std::optional<std::size_t> most = model_.max_length();
-    if (!most || !slides_ || text.seen().size() <= *most) return false;
-    text.forgotten = text.tokens.size() - std::max<std::size_t>(*most / 2, 1);
+    const std::optional<std::size_t> max_length = model_.max_length();
+    if (!max_length || text.seen().size() <= *max_length) return false;
+    if (!slides_)
+      xgrad::detail::fail<ShapeError>("generate: a text must have at most ", *max_length,
+                                      " tokens, as many as the model has positions, got ",
+                                      text.seen().size());
+    text.forgotten = text.tokens.size() - std::max<std::size_t>(*max_length / 2, 1);
     return true;
   }
 

@@ -22,7 +22,8 @@ class AutoregressiveModel {
 
   /// Logits (sequences, vocab_size) of the next token of several sequences. `tokens` (rows) are new ones, one
   /// sequence after the other: lengths[i] of them follow those that caches[i] has, which it then has of the
-  /// new ones, too. Called under NoGrad. A call that throws must not change a cache.
+  /// new ones, too. A cache may be empty and the new tokens many: in the first call, after a text has been
+  /// shortened, and without use_cache. Called under NoGrad. A call that throws must not change a cache.
   virtual Variable<T> next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
                                   std::span<KeyValueCache<T>> caches) const = 0;
 

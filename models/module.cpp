@@ -216,7 +216,9 @@ template <class T>
 Weight<T> Module<T>::weight(std::string name, Weight<T> weight) {
   const Variable<T>& variable = detail::WeightAccess<T>::variable(weight);
   if (weight.is_trainable() && !(variable.is_leaf() && detail::Access<T>::node(variable)))
-    detail::fail<ValueError>(type(), ": the weight '", name, "' must be a leaf that requires a gradient");
+    detail::fail<ValueError>(type(), ": the weight '", name,
+                             "' must be a leaf that requires a gradient, got ",
+                             variable.is_leaf() ? "a constant" : "the result of an op");
   declare(name);
   return state_->weights.emplace_back(std::move(name), std::move(weight)).second;
 }

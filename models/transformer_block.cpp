@@ -35,6 +35,9 @@ void check(const char* type, const TransformerBlockOptions& options) {
   if (options.num_kv_heads > 0 && options.num_heads % options.num_kv_heads != 0)
     detail::fail<ValueError>(type, ": num_kv_heads must divide num_heads, got ", options.num_kv_heads,
                              " and ", options.num_heads);
+  if (options.norm_offset != 0 && options.norm != NormKind::rms)
+    detail::fail<ValueError>(type, ": norm_offset must be 0 unless norm is NormKind::rms, got ",
+                             options.norm_offset);
   for (const auto& [name, probability] : {std::pair("attention_dropout", options.attention_dropout),
                                           {"attention_output_dropout", options.attention_output_dropout},
                                           {"inner_dropout", options.inner_dropout},

@@ -56,7 +56,8 @@ std::string nameless_part(const Config& config) {
   if (config.gated_mlp && !names_part(block, BlockPart::gate) && !names_part(block, BlockPart::gate_up))
     return "gated_mlp must be false" + in + "no name for gates, got true";
   if (config.query_key_norm != QueryKeyNorm::none && !names_part(block, BlockPart::query_norm))
-    return "query_key_norm must be none" + in + "no name for these norms";
+    return "query_key_norm must be none" + in + "no name for these norms, got " +
+           (config.query_key_norm == QueryKeyNorm::head ? "head" : "all");
   if (family.body.group_blocks == nullptr && (config.num_hidden_groups > 0 || config.inner_group_num != 1))
     return "num_hidden_groups must be 0 and inner_group_num 1" + in + "no name for groups of layers, got " +
            std::to_string(config.num_hidden_groups) + " and " + std::to_string(config.inner_group_num);

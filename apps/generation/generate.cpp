@@ -57,7 +57,7 @@ struct Choices {
     app.add_option("--no-repeat-ngram-size", no_repeat_ngram_size,
                    "So many tokens in a row occur once only; 0: any number of times")
         ->check(in_range<std::size_t>(0, 100000000));
-    app.add_option("--stop-string", stop_strings, "End the text behind this; more than one may be given");
+    app.add_option("--stop-string", stop_strings, "End the text after this; more than one may be given");
   }
 
   /// The model's options with those that were given.

@@ -19,18 +19,18 @@ constexpr std::size_t looped_product = 2560;  // multiplications in loops on eve
 
 /// Whether loops take no longer than for so many multiplications: a group of columns counts as full, and
 /// copying a transposed one takes as long as some rows of its products.
-bool is_small(const ProductShape& shape, std::size_t most) {
+bool is_small(const ProductShape& shape, std::size_t max_product) {
   const auto [m, n, k, trans_a, trans_b] = shape;
-  if (m > most || n > most || k > most) return false;
+  if (m > max_product || n > max_product || k > max_product) return false;
   const std::size_t rest = n % tile_cols, groups = n / tile_cols + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
   const std::uint64_t rows = m + (trans_b ? rows_per_copy : 0);  // a product of these exceeds 32 bits
-  return rows * groups * tile_cols * k <= most;
+  return rows * groups * tile_cols * k <= max_product;
 }
 
 /// Up to how many multiplications loops are as fast as large_gemm. OpenBLAS asks a table of buffers that
 /// threads share for memory to pack into, unless it has a kernel that does not pack: with AVX-512, but for a
 /// small transposed b.
-std::size_t most_looped_product(bool trans_b) {
+std::size_t max_looped_product(bool trans_b) {
   switch (gemm_backend()) {
     case GemmBackend::plain:
       return looped_product;
@@ -44,23 +44,23 @@ std::size_t most_looped_product(bool trans_b) {
 
 /// Smaller second factors stay in the caches, whatever reads them.
 bool has_few_rows(const ProductShape& shape) {
-  constexpr std::size_t least_read = std::size_t{1} << 17;
-  return shape.m <= most_few_rows && shape.n * shape.k >= least_read && !shape.trans_a;
+  constexpr std::size_t min_elements = std::size_t{1} << 17;
+  return shape.m <= most_few_rows && shape.n * shape.k >= min_elements && !shape.trans_a;
 }
 
 /// True if the product is large enough to pay for rounding its operands.
 bool pays_to_round(const ProductShape& shape) {
-  constexpr std::size_t least_side = 16, least_product = std::size_t{1} << 18;
-  return std::min({shape.m, shape.n, shape.k}) >= least_side && shape.m * shape.n * shape.k >= least_product;
+  constexpr std::size_t min_side = 16, min_product = std::size_t{1} << 18;
+  return std::min({shape.m, shape.n, shape.k}) >= min_side && shape.m * shape.n * shape.k >= min_product;
 }
 
 /// Up to how many multiplications tiles are faster than one call that packs: AMD's processors multiply faster
 /// in tiles at any size, Intel's in one call from some size on.
-std::size_t most_tiled_product() {
+std::size_t max_tiled_product() {
   constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 #if defined(__x86_64__)
-  static const std::size_t most = __builtin_cpu_is("intel") ? std::size_t{1} << 28 : any;
-  return most;
+  static const std::size_t max_product = __builtin_cpu_is("intel") ? std::size_t{1} << 28 : any;
+  return max_product;
 #else
   return any;
 #endif
@@ -68,17 +68,17 @@ std::size_t most_tiled_product() {
 
 /// True where tiles are faster than one call: not where that call is a tile itself.
 bool pays_to_tile(const ProductShape& shape) {
-  constexpr std::size_t least_side = 16, unpacked = 1000000;
+  constexpr std::size_t min_side = 16, unpacked = 1000000;
   const auto [m, n, k, trans_a, trans_b] = shape;
-  return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
-         m * n * k <= most_tiled_product() && gemm_backend() == GemmBackend::unpacked_blas;
+  return std::min({m, n, k}) >= min_side && (trans_b ? m >= 2 * min_side : m * n * k > unpacked) &&
+         m * n * k <= max_tiled_product() && gemm_backend() == GemmBackend::unpacked_blas;
 }
 
 }  // namespace
 
 template <typename T>
 ProductAlgorithm product_algorithm(const ProductShape& shape) {
-  if (is_small(shape, looped_product) || is_small(shape, most_looped_product(shape.trans_b)))
+  if (is_small(shape, looped_product) || is_small(shape, max_looped_product(shape.trans_b)))
     return ProductAlgorithm::loops;
   if (has_few_rows(shape)) return ProductAlgorithm::few_rows;
   if constexpr (std::is_same_v<T, float>) {

@@ -47,6 +47,8 @@ Embedding<T>::Embedding(Given given, EmbeddingOptions options) : Module<T>("Embe
   const Shape& weight = given.weight.shape();
   if (weight.size() != 2)
     detail::fail<ShapeError>("Embedding: weight must be (vocabulary, dim), got ", weight);
+  if (given.weight.dtype() == DType::I8)
+    throw ValueError("Embedding: weight must be of floats or bfloat16 numbers, got int8");
   checked_padding("Embedding", weight[0], options.padding_idx);
   weight_ = this->Module<T>::weight("weight", std::move(given.weight));
 }

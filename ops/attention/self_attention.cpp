@@ -258,11 +258,14 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
   if (count_of<T>(DType::BF16, {&q, &k, &v}) > 0) [[unlikely]] {
+    const Variable<T> values = projected(x, v), keys = projected(x, k), queries = projected(x, q);
     std::vector<Variable<T>> parts;
     std::ptrdiff_t first = 0;
     for (const std::size_t length : lengths) {
       const auto count = static_cast<std::ptrdiff_t>(length);
-      parts.push_back(self_attention(narrow(x, 0, first, count), q, k, v, {}, options));
+      parts.push_back(scaled_dot_product_attention(narrow(queries, 0, first, count),
+                                                   narrow(keys, 0, first, count),
+                                                   narrow(values, 0, first, count), {}, options));
       first += count;
     }
     return cat(parts);

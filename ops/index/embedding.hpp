@@ -26,6 +26,8 @@ Variable<T> embedding(const Ids& ids, const Weight<T>& weight, EmbeddingOptions 
 /// Ids are integers: xt::cast<std::int64_t>(ids).
 template <class T, detail::NoIds E>
 Variable<T> embedding(const E& ids, const Variable<T>& weight, EmbeddingOptions options = {}) = delete;
+template <class T, detail::NoIds E>
+Variable<T> embedding(const E& ids, const Weight<T>& weight, EmbeddingOptions options = {}) = delete;
 
 namespace ops {
 

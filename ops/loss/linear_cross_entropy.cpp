@@ -27,7 +27,7 @@ struct LinearLoss {
   Shape target_shape;
   detail::ClassTargets<T> to;
   CrossEntropyOptions<T> options;
-  Weight<T> reduced;  // undefined where the weight is a Variable, and so an input
+  Weight<T> constant_weight;  // undefined where the weight is a Variable, and so an input
 
   /// As many as products need to run at full speed, unless their logits are too many.
   std::size_t rows_at_once() const {
@@ -70,7 +70,7 @@ void losses_in_blocks(const LinearLoss<T>& loss, const LossOperands<T>& from, co
   if (grads.dbias) sums = detail::empty<T>(Shape{classes}, loss_name);
   T* const logits = detail::data(memory);
   const kernels::Matrix<const T> weight(from.weight, classes, in);
-  const detail::ReducedRows* const reduced = detail::WeightAccess<T>::reduced(loss.reduced);
+  const detail::ReducedRows* const reduced = detail::WeightAccess<T>::reduced(loss.constant_weight);
   for (std::size_t begin = 0; begin < loss.rows; begin += block) {
     const std::size_t count = std::min(block, loss.rows - begin);
     const kernels::Matrix<const T> x(from.x + begin * in, count, in);
@@ -103,7 +103,7 @@ Variable<T> composed_loss(const LinearLoss<T>& loss, const Variable<T>& x, const
                           const Variable<T>& bias) {
   const Variable<T> rows = reshape(x, Shape{loss.rows, loss.in});
   const Variable<T> logits =
-      loss.reduced.defined() ? linear(rows, loss.reduced, bias) : linear(rows, weight, bias);
+      loss.constant_weight.defined() ? linear(rows, loss.constant_weight, bias) : linear(rows, weight, bias);
   const Variable<T> y = cross_entropy(logits, loss.to.ids, loss.options);
   return loss.to.reduced() ? y : reshape(y, loss.target_shape);
 }

@@ -21,9 +21,11 @@ std::shared_ptr<const detail::ReducedRows> int8_rows(std::span<const std::int8_t
   return std::make_shared<const detail::ReducedRows>(kernels::Int8Matrix(integers, scales, in));
 }
 
+/// Null unless the weight is a parameter.
 template <class T>
-detail::LeafNode<T>& leaf_node(const Variable<T>& parameter) {
-  return static_cast<detail::LeafNode<T>&>(*detail::Access<T>::node(parameter));
+detail::LeafNode<T>* leaf_node(const Variable<T>& variable) {
+  if (!variable.defined() || !detail::Access<T>::node(variable) || !variable.is_leaf()) return nullptr;
+  return static_cast<detail::LeafNode<T>*>(&*detail::Access<T>::node(variable));
 }
 
 }  // namespace
@@ -133,12 +135,14 @@ void Weight<T>::check_dtype(DType wanted) const {
 
 template <class T>
 std::shared_ptr<const void> detail::WeightAccess<T>::packed(const Weight<T>& weight) {
-  return leaf_node(weight.variable_).packed.of(Access<T>::value(weight.variable_)->version);
+  LeafNode<T>* const leaf = leaf_node(weight.variable_);
+  return leaf != nullptr ? leaf->packed.of(Access<T>::value(weight.variable_)->version) : nullptr;
 }
 
 template <class T>
 void detail::WeightAccess<T>::keep_packed(const Weight<T>& weight, std::shared_ptr<const void> form) {
-  leaf_node(weight.variable_).packed.keep(std::move(form), Access<T>::value(weight.variable_)->version);
+  LeafNode<T>* const leaf = leaf_node(weight.variable_);
+  if (leaf != nullptr) leaf->packed.keep(std::move(form), Access<T>::value(weight.variable_)->version);
 }
 
 template struct detail::WeightAccess<float>;

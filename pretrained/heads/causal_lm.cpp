@@ -16,7 +16,7 @@ using detail::info_of, detail::Part, detail::Weights;
 
 constexpr const char* head_name = "lm_head.weight";
 
-/// Each the label of the token behind; none of the last.
+/// The label of the next token of each; none of the last.
 Ids of_next_tokens(const Ids& labels) {
   Ids next = labels;
   const std::size_t length = labels.dimension() == 2 ? labels.shape(1) : 0;

@@ -1,17 +1,13 @@
-#include <cstdint>
 #include <iostream>
-#include <vector>
 
 #include <xgrad/generation.hpp>
+#include <xgrad/xgrad.hpp>
 
 int main() {
-  auto config = xgrad::pretrained::Config::of(xgrad::pretrained::Family::llama);
-  config.vocab_size = 7;
-  config.hidden_size = config.intermediate_size = 4;
-  config.num_hidden_layers = config.num_attention_heads = 1;
-  const xgrad::pretrained::CausalLM<float> model(config);
-  const auto written = xgrad::generation::generate(
-      model, {{1, 3}}, {.max_new_tokens = 2, .eos_token_ids = std::vector<std::int64_t>()});
+  const xgrad::ToyDecoder<float> model(
+      {.vocab_size = 7, .max_len = 4, .layers = {.d_model = 4, .heads = 1, .d_ff = 4}});
+  model.eval();
+  const auto written = xgrad::generation::generate(model, {{1, 3}}, {.max_new_tokens = 2});
   std::cout << written.front().size() << " tokens\n";
   return written.front().size() == 2 ? 0 : 1;
 }

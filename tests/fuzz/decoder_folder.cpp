@@ -1,6 +1,7 @@
 // The files of a pretrained decoder: config.json of each family, its weights and their list
 // seeds: tests/data/decoders/gpt2_plain tests/data/decoders/qwen2_sliding
 #include <xgrad/generation.hpp>
+#include <xgrad/pretrained.hpp>
 
 #include "model_folder.hpp"
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/generation.hpp>
+#include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"

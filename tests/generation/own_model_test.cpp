@@ -83,7 +83,7 @@ TEST(ToyDecoderCacheTest, AFullContextIsAnErrorOrSlides) {
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
               generate(model, {{1, 2, 3}}, {.max_new_tokens = 5});
             }),
-            "ToyDecoder: a sequence must have at most 6 tokens, got 6 and 1 more");
+            "generate: a text must have at most 6 tokens, as many as the model has positions, got 7");
   const auto slid = generate(model, {{1, 2, 3}}, {.max_new_tokens = 20}, {}, ContextEnd::slide).front();
   ASSERT_EQ(slid.size(), 20u);
   const std::vector<std::int64_t> kept(slid.begin() + 1, slid.begin() + 4);  // half of the positions
@@ -147,6 +147,33 @@ TEST(OwnModelTest, WritesUpToItsEndToken) {
   EXPECT_EQ(generate(model, {{1, 1}, {5, 3}, {3, 3}}, {.max_new_tokens = 4}),
             (Tokens{{2, 3, 5, 1}, {1, 4, 5, 2}, {6}}));
   EXPECT_EQ(generate(model, {{3, 3}}, {.max_new_tokens = 3, .eos_token_ids = {{2}}}), (Tokens{{6, 2}}));
+}
+
+/// Gives logits of another shape.
+class Wrong : public xgrad::AutoregressiveModel<float> {
+ public:
+  explicit Wrong(xgrad::Shape shape) : shape_(std::move(shape)) {}
+  KeyValueCache<float> new_cache() const override { return KeyValueCache<float>(0); }
+  Variable<float> next_logits(const Ids&, std::span<const std::size_t>,
+                              std::span<KeyValueCache<float>>) const override {
+    return Variable<float>(Array<float>(shape_, 0.0F));
+  }
+  std::optional<std::size_t> max_length() const override { return 2; }
+
+ private:
+  xgrad::Shape shape_;
+};
+
+TEST(OwnModelTest, LogitsOfAnotherShapeAndLongTextsAreRefused) {
+  for (const xgrad::Shape& shape : {xgrad::Shape{7}, {2, 7}, {1, 1, 7}})
+    EXPECT_NE(message_of<xgrad::ShapeError>([&] {
+                generate(Wrong(shape), {{1}});
+              }).find("next_logits of 1 sequences must be (1, vocab_size), got "),
+              std::string::npos);
+  EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
+              generate(Wrong({1, 7}), {{1, 2, 3}});
+            }),
+            "generate: a text must have at most 2 tokens, as many as the model has positions, got 3");
 }
 
 }  // namespace

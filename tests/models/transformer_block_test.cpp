@@ -214,6 +214,12 @@ TEST(TransformerBlockTest, EachOptionIsItsFormula) {
   }
 }
 
+TEST(TransformerBlockTest, OffsetsAreThoseOfRmsNorms) {
+  TransformerBlockOptions options{.d_model = 4, .num_heads = 2, .d_ff = 8, .norm_offset = 1};
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { new_block(options); }),
+            "TransformerBlock: norm_offset must be 0 unless norm is NormKind::rms, got 1");
+}
+
 TEST(TransformerBlockTest, GradientsAreThoseOfDifferences) {
   xgrad::manual_seed(12);
   for (const TransformerBlockOptions& options : all_options()) {

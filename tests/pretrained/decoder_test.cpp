@@ -302,7 +302,7 @@ TEST(DecoderFolderTest, ModelsWithPartsThatTheFamilyHasNotAreNotMade) {
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.gated_mlp = true; }),
             "Config: gated_mlp must be false in gpt2, which has no name for gates, got true");
   EXPECT_EQ(refusal(Family::gpt2, [](Config& c) { c.query_key_norm = xgrad::QueryKeyNorm::all; }),
-            "Config: query_key_norm must be none in gpt2, which has no name for these norms");
+            "Config: query_key_norm must be none in gpt2, which has no name for these norms, got all");
   EXPECT_EQ(
       refusal(Family::llama, [](Config& c) { c.num_hidden_groups = 1; }),
       "Config: num_hidden_groups must be 0 and inner_group_num 1 in llama, which has no name for groups "

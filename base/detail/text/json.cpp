@@ -30,7 +30,7 @@ std::string with_marks(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     if (!in_string) {
       const auto begins = [&](const auto& entry) { return text.substr(i).starts_with(entry.first); };
-      const auto found = std::ranges::find_if(python_numbers, begins);
+      const auto found = std::find_if(std::begin(python_numbers), std::end(python_numbers), begins);
       if (found != std::end(python_numbers)) {
         marked += '"';
         marked += python_mark;

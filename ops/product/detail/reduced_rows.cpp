@@ -11,10 +11,10 @@ namespace xgrad::detail {
 
 template <class T, class F>
 void ReducedRows::for_blocks(const F& f) const {
-  constexpr std::size_t most_numbers = std::size_t{1} << 20;
+  constexpr std::size_t max_numbers = std::size_t{1} << 20;
   const std::size_t out = shape_[0], in = shape_[1];
   const std::size_t height =
-      std::clamp<std::size_t>(most_numbers / std::max<std::size_t>(in, 1), 1, std::max<std::size_t>(out, 1));
+      std::clamp<std::size_t>(max_numbers / std::max<std::size_t>(in, 1), 1, std::max<std::size_t>(out, 1));
   Variable<T> memory = empty<T>(Shape{height, in}, "linear");
   for (std::size_t first = 0; first < out; first += height) {
     const std::size_t rows = std::min(height, out - first);
@@ -31,7 +31,7 @@ void ReducedRows::multiply(const kernels::Matrix<const T>& x, const T* bias, T* 
       return kernels::int8_linear_rows(kernels::Int8Rows(x, kernels::Int8Range::all), *matrix, bias, y);
   }
   const auto product = [&] {
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, float>) {  // a kernel that product_algorithm does not know
       if (x.rows > 0 && x.rows <= kernels::most_few_rows)
         return kernels::few_rows_bfloat16(x, bfloat16()->data(), outputs);
     }
