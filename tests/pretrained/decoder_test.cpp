@@ -820,7 +820,7 @@ TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
   EXPECT_EQ(message_of<xgrad::GraphError>([&] {
               model.next_logits(Ids{1, 2}, two, caches);
             }),
-            "Decoder: caches keep no gradients: call it under NoGrad");
+            "transformer: Decoder: caches keep no gradients: call it under NoGrad");
   const xgrad::NoGrad no_grad;
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] { model.next_logits(Ids{1}, two, caches); }),
             "transformer: Decoder: lengths must be those of tokens (rows), at least 1 each, one for each "
