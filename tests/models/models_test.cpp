@@ -700,7 +700,7 @@ TEST(ModelsTest, WhatAWeightOfFewerBitsCannotDoNamesIt) {
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] {
               xgrad::Linear<float>(xgrad::Weight<float>(Variable<float>(Array<float>{{1, 2}})));
             }),
-            "Linear: the weight 'weight' must be a leaf that requires a gradient");
+            "Linear: the weight 'weight' must be a leaf that requires a gradient, got a constant");
 }
 
 TEST(ModelsTest, LayersMayShareAWeight) {
