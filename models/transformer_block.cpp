@@ -353,10 +353,7 @@ Variable<T> TransformerBlock<T>::attention(const ForwardContext<T>& context, con
   const AttentionOptions options = attention_options();
   const Attention& a = attention_;
   if (has_fused_attention(context)) {
-    const auto projection = [](const Linear<T>& layer) -> Projection<T> {
-      return {layer.stored_weight(), layer.bias()};
-    };
-    const Projection<T> query = projection(*a.query), key = projection(*a.key), value = projection(*a.value);
+    const auto &query = a.query->projection(), &key = a.key->projection(), &value = a.value->projection();
     if (!context.packed_lengths.empty())
       return detail::packed_self_attention(x, query, key, value, context.packed_lengths, options);
     return self_attention(x, query, key, value, context.mask, options);

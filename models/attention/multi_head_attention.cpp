@@ -78,8 +78,8 @@ template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
   check_inputs(x, x, x);
-  return out_proj_(self_attention(x, {W_Q_.stored_weight(), W_Q_.bias()}, {W_K_.stored_weight(), W_K_.bias()},
-                                  {W_V_.stored_weight(), W_V_.bias()}, mask, attention_options()));
+  return out_proj_(
+      self_attention(x, W_Q_.projection(), W_K_.projection(), W_V_.projection(), mask, attention_options()));
 }
 
 template <class T>

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "../../base/random.hpp"
-#include "../../ops/product/linear.hpp"
 #include "../detail/kaiming.hpp"
 #include "../detail/sizes.hpp"
 
@@ -14,10 +13,10 @@ Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) 
   detail::checked_size("Linear", "in_features", in_features);
   detail::checked_size("Linear", "out_features", out_features);
   const double bound = detail::kaiming_bound(in_features);
-  weight_ = this->parameter("weight", uniform<T>({out_features, in_features}, -bound, bound));
+  projection_.weight = this->parameter("weight", uniform<T>({out_features, in_features}, -bound, bound));
   if (!bias) return;
   const double bias_bound = 1 / std::sqrt(static_cast<double>(in_features));
-  bias_ = this->parameter("bias", uniform<T>({out_features}, -bias_bound, bias_bound));
+  projection_.bias = this->parameter("bias", uniform<T>({out_features}, -bias_bound, bias_bound));
 }
 
 template <class T>
@@ -30,16 +29,16 @@ Linear<T>::Linear(Given given, std::optional<Array<T>> bias) : Module<T>("Linear
   if (weight.size() != 2) detail::fail<ShapeError>("Linear: weight must be (out, in), got ", weight);
   if (bias && !same_shape(bias->shape(), {weight[0]}))
     detail::fail<ShapeError>("Linear: bias must be (out), got ", bias->shape(), " and weight ", weight);
-  weight_ = this->Module<T>::weight("weight", std::move(given.weight));
+  projection_.weight = this->Module<T>::weight("weight", std::move(given.weight));
   if (!bias) return;
-  bias_ = this->parameter("bias", std::move(*bias));
-  if (weight_.dtype() == DType::I8) this->requires_grad(false);
+  projection_.bias = this->parameter("bias", std::move(*bias));
+  if (projection_.weight.dtype() == DType::I8) this->requires_grad(false);
 }
 
 template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
-  return linear(x, weight_, bias_);
+  return linear(x, projection_.weight, projection_.bias);
 }
 
 template class Linear<float>;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "../../ops/product/linear.hpp"
 #include "../module.hpp"
 
 namespace xgrad {
@@ -30,12 +31,14 @@ class Linear : public Module<T> {
   Variable<T> operator()(const Variable<T>& x) const;
 
   /// Throws ValueError for a weight of fewer bits.
-  const Variable<T>& weight() const& { return weight_.variable(); }
-  Variable<T> weight() && { return weight_.variable(); }
-  const Weight<T>& stored_weight() const& { return weight_; }  ///< of any type
-  Weight<T> stored_weight() && { return weight_; }
-  const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
-  Variable<T> bias() && { return bias_; }
+  const Variable<T>& weight() const& { return projection_.weight.variable(); }
+  Variable<T> weight() && { return projection_.weight.variable(); }
+  const Weight<T>& stored_weight() const& { return projection_.weight; }  ///< of any type
+  Weight<T> stored_weight() && { return projection_.weight; }
+  const Variable<T>& bias() const& { return projection_.bias; }  ///< undefined without a bias
+  Variable<T> bias() && { return projection_.bias; }
+  const Projection<T>& projection() const& { return projection_; }  ///< both
+  Projection<T> projection() && { return projection_; }
 
  private:
   struct Given {
@@ -43,8 +46,7 @@ class Linear : public Module<T> {
   };
   Linear(Given given, std::optional<Array<T>> bias);
 
-  Weight<T> weight_;
-  Variable<T> bias_;
+  Projection<T> projection_;
 };
 
 }  // namespace xgrad

@@ -1,18 +1,10 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../product/weight.hpp"
+#include "../product/linear.hpp"
 #include "attention.hpp"
 
 namespace xgrad {
-
-/// Projection of x to the queries, keys or values: linear(x, weight, bias), with weight (out, in) and bias
-/// (out) or undefined.
-template <class T>
-struct Projection {
-  Weight<T> weight;
-  Variable<T> bias = {};
-};
 
 /// y = scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one
 /// node of the graph: the three projections share x and its gradient. With a weight of bfloat16 numbers it is

@@ -27,6 +27,13 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
 template <class T>
 Variable<T> linear(const Variable<T>& x, const Weight<T>& weight, const Variable<T>& bias = {});
 
+/// What takes x to linear(x, weight, bias): a weight (out, in) and a bias (out), or an undefined one.
+template <class T>
+struct Projection {
+  Weight<T> weight;
+  Variable<T> bias = {};
+};
+
 /// relu(linear(x, weight, bias)) as one node of the graph, for a weight (out, in): y = max(0, x weight^T +
 /// bias).
 ///
