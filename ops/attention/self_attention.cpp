@@ -71,9 +71,11 @@ const Variable<T>& floats(const Projection<T>& projection) {
 /// How many of the projections have numbers of this type.
 template <class T>
 std::ptrdiff_t count_of(DType dtype, const std::array<const Projection<T>*, 3>& projections) {
-  return std::count_if(projections.begin(), projections.end(), [dtype](const Projection<T>* one) {
-    return !one->weight.is_trainable() && one->weight.dtype() == dtype;
-  });
+  const auto& [q, k, v] = projections;
+  if (q->weight.is_trainable() && k->weight.is_trainable() && v->weight.is_trainable()) [[likely]]
+    return 0;
+  return std::count_if(projections.begin(), projections.end(),
+                       [dtype](const Projection<T>* one) { return one->weight.dtype() == dtype; });
 }
 
 template <class T>

@@ -127,7 +127,8 @@ Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOption
 
 template <class T>
 Variable<T> embedding(const Ids& ids, const Weight<T>& weight, EmbeddingOptions options) {
-  if (weight.is_trainable()) return embedding(ids, detail::WeightAccess<T>::variable(weight), options);
+  if (weight.is_trainable()) [[likely]]
+    return embedding(ids, detail::WeightAccess<T>::variable(weight), options);
   if (weight.dtype() == DType::I8)
     detail::fail<ValueError>("embedding: weight must not be of integers, got ", weight.shape(), " of them");
   Shape shape = weight.shape();
