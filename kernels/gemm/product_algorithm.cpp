@@ -1,7 +1,6 @@
 #include "product_algorithm.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <type_traits>
 
@@ -9,23 +8,10 @@
 #include "../low_precision/bfloat16.hpp"
 #include "few_rows.hpp"
 #include "large_gemm.hpp"
-#include "register_tile.hpp"
 #include "small_gemm.hpp"
 
 namespace xgrad::kernels {
 namespace {
-
-constexpr std::size_t looped_product = 2560;  // multiplications in loops on every processor
-
-/// Whether loops take no longer than for so many multiplications: a group of columns counts as full, and
-/// copying a transposed one takes as long as some rows of its products.
-bool is_small(const ProductShape& shape, std::size_t max_product) {
-  const auto [m, n, k, trans_a, trans_b] = shape;
-  if (m > max_product || n > max_product || k > max_product) return false;
-  const std::size_t rest = n % tile_cols, groups = n / tile_cols + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
-  const std::uint64_t rows = m + (trans_b ? rows_per_copy : 0);  // a product of these exceeds 32 bits
-  return rows * groups * tile_cols * k <= max_product;
-}
 
 /// Up to how many multiplications loops are as fast as large_gemm. OpenBLAS asks a table of buffers that
 /// threads share for memory to pack into, unless it has a kernel that does not pack: with AVX-512, but for a
@@ -77,9 +63,8 @@ bool pays_to_tile(const ProductShape& shape) {
 }  // namespace
 
 template <typename T>
-ProductAlgorithm product_algorithm(const ProductShape& shape) {
-  if (is_small(shape, looped_product) || is_small(shape, max_looped_product(shape.trans_b)))
-    return ProductAlgorithm::loops;
+ProductAlgorithm larger_product_algorithm(const ProductShape& shape) {
+  if (is_small(shape, max_looped_product(shape.trans_b))) return ProductAlgorithm::loops;
   if (has_few_rows(shape)) return ProductAlgorithm::few_rows;
   if constexpr (std::is_same_v<T, float>) {
     if (detail::products_may_be_rounded() && bfloat16_is_faster() && pays_to_round(shape))
@@ -88,7 +73,7 @@ ProductAlgorithm product_algorithm(const ProductShape& shape) {
   return pays_to_tile(shape) ? ProductAlgorithm::tiles : ProductAlgorithm::blas;
 }
 
-template ProductAlgorithm product_algorithm<float>(const ProductShape&);
-template ProductAlgorithm product_algorithm<double>(const ProductShape&);
+template ProductAlgorithm larger_product_algorithm<float>(const ProductShape&);
+template ProductAlgorithm larger_product_algorithm<double>(const ProductShape&);
 
 }  // namespace xgrad::kernels

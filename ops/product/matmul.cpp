@@ -50,9 +50,8 @@ Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>
   Shape shape;
   Variable<T> y;
   if (are_rows) {
-    if (!trans_a) shape.assign(a.shape().begin(), a.shape().end() - 1);
-    if (trans_a) shape.push_back(n);
-    shape.push_back(m);
+    shape = trans_a ? Shape{n, m} : a.shape();
+    shape.back() = m;
     y = empty<T>(shape, ops::matmul.name);
     kernels::gemm<T>(1, left, right, 0, {data(y), n, m});
   } else {
