@@ -31,6 +31,38 @@ void multiply(const kernels::Axes<2>& axes, std::size_t count, const kernels::Ma
   kernels::parallel_pieces(count, size / 8 + 1, some);  // eight multiplications take as long as an addition
 }
 
+/// Of operands whose axes but the last are rows of one matrix.
+template <class T>
+Variable<T> product_of_rows(const Variable<T>& a, const kernels::Matrix<const T>& left,
+                            const kernels::Matrix<const T>& right) {
+  Shape shape = left.transposed ? Shape{left.rows, right.cols} : a.shape();
+  shape.back() = right.cols;
+  Variable<T> y = detail::empty<T>(shape, ops::matmul.name);
+  kernels::gemm<T>(1, left, right, 0, {detail::data(y), left.rows, right.cols});
+  return y;
+}
+
+/// Of matrices, whose leading axes broadcast.
+template <class T>
+Variable<T> product_of_batches(const Variable<T>& a, const Variable<T>& b,
+                               const kernels::Matrix<const T>& left, const kernels::Matrix<const T>& right) {
+  const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
+      batch_b(b.shape().begin(), b.shape().end() - 2);
+  const std::optional<Shape> batch = detail::common_shape(batch_a, batch_b);
+  if (!batch)
+    detail::fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ",
+                             b.shape());
+  const detail::Strides a_strides = detail::broadcast_strides(batch_a, *batch),
+                        b_strides = detail::broadcast_strides(batch_b, *batch);
+  Shape shape = *batch;
+  shape.push_back(left.rows);
+  shape.push_back(right.cols);
+  Variable<T> y = detail::empty<T>(shape, ops::matmul.name);
+  multiply<T>(kernels::merge_axes<2>(*batch, {a_strides, b_strides}, 0), element_count(*batch), left, right,
+              detail::data(y));
+  return y;
+}
+
 }  // namespace
 
 namespace detail {
@@ -44,47 +76,23 @@ Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>
   };
   const std::size_t rows_a = rows_of(a), cols_a = a.shape().back(), rows_b = rows_of(b),
                     cols_b = b.shape().back();
-  const std::size_t n = trans_a ? cols_a : rows_a, k = trans_a ? rows_a : cols_a;
-  const std::size_t m = trans_b ? rows_b : cols_b;
-  const kernels::Matrix<const T> left{data(a), n, k, cols_a, trans_a}, right{data(b), k, m, cols_b, trans_b};
-  Shape shape;
-  Variable<T> y;
-  if (are_rows) {
-    shape = trans_a ? Shape{n, m} : a.shape();
-    shape.back() = m;
-    y = empty<T>(shape, ops::matmul.name);
-    kernels::gemm<T>(1, left, right, 0, {data(y), n, m});
-  } else {
-    const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
-        batch_b(b.shape().begin(), b.shape().end() - 2);
-    const std::optional<Shape> common = common_shape(batch_a, batch_b);
-    if (!common)
-      fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ", b.shape());
-    const Shape& batch = *common;
-    const Strides a_strides = broadcast_strides(batch_a, batch),
-                  b_strides = broadcast_strides(batch_b, batch);
-    const auto axes = kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0);
-    shape = batch;
-    shape.push_back(n);
-    shape.push_back(m);
-    y = empty<T>(shape, ops::matmul.name);
-    multiply<T>(axes, element_count(batch), left, right, data(y));
-  }
+  const std::size_t k = trans_a ? rows_a : cols_a;
+  const kernels::Matrix<const T> left{data(a), trans_a ? cols_a : rows_a, k, cols_a, trans_a},
+      right{data(b), k, trans_b ? rows_b : cols_b, cols_b, trans_b};
+  Variable<T> y = are_rows ? product_of_rows<T>(a, left, right) : product_of_batches<T>(a, b, left, right);
   return record<T>(
       ops::matmul, std::move(y), Inputs(a, b), Attributes(trans_a, trans_b),
       Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
       [trans_a, trans_b, leading](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
-        if (needs[0]) {
-          grads[0] = summed(trans_a ? matrix_product(b, trans_b, dy, true, leading)
-                                    : matrix_product(dy, false, b, !trans_b, leading),
-                            needs.shape(0));
-        }
-        if (needs[1]) {
-          grads[1] = summed(trans_b ? matrix_product(dy, true, a, trans_a, leading)
-                                    : matrix_product(a, !trans_a, dy, false, leading),
-                            needs.shape(1));
-        }
+        if (needs[0])
+          grads[0] = trans_a ? matrix_product(b, trans_b, dy, true, leading)
+                             : matrix_product(dy, false, b, !trans_b, leading);
+        if (needs[1])
+          grads[1] = trans_b ? matrix_product(dy, true, a, trans_a, leading)
+                             : matrix_product(a, !trans_a, dy, false, leading);
+        for (std::size_t i = 0; leading == LeadingAxes::batch && i < 2; ++i)
+          if (needs[i]) grads[i] = summed(grads[i], needs.shape(i));
         return grads;
       });
 }
