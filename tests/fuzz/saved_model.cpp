@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   fuzz::accepts<xgrad::FileError>([&] {
     const apps::TextModel model = apps::TextModel::load(input.path());
-    xgrad::generation::generate(model.model(), {{0}}, {.max_new_tokens = 2});
+    const std::vector<std::int64_t> prompt{0};
+    xgrad::generation::generate(model.model(), {prompt}, {.max_new_tokens = 2});
   });
   return 0;
 }
