@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "../base/detail/arrays/expression.hpp"
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../models/module.hpp"
@@ -16,12 +17,6 @@ namespace {
 
 using tokenizers::Tokenizer;
 using Tokens = std::vector<std::vector<std::int64_t>>;  // of texts
-
-Ids ids_of(std::span<const std::int64_t> tokens) {
-  Ids ids = Ids::from_shape({tokens.size()});
-  std::copy(tokens.begin(), tokens.end(), ids.begin());
-  return ids;
-}
 
 template <class T>
 void check_call(const AutoregressiveModel<T>& model, const GenerationOptions& options) {
@@ -77,7 +72,8 @@ class Texts {
       lengths.push_back(seen.size() - text.cached);
       text.cached = seen.size();
     }
-    Variable<T> logits = model_.next_logits(ids_of(fresh), lengths, caches_);
+    const Ids tokens = xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(fresh));
+    Variable<T> logits = model_.next_logits(tokens, lengths, caches_);
     if (logits.dimension() != 2 || logits.shape()[0] != active_.size())
       xgrad::detail::fail<ShapeError>("generate: next_logits of ", active_.size(), " sequences must be (",
                                       active_.size(), ", vocab_size), got ", logits.shape());

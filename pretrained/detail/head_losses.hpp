@@ -11,7 +11,6 @@
 #include "../../ops/loss/losses.hpp"
 #include "../../ops/shape/shapes.hpp"
 #include "../config.hpp"
-#include "ids.hpp"
 
 // Not installed: losses of heads.
 namespace xgrad::pretrained::detail {
@@ -33,7 +32,10 @@ std::pair<Variable<T>, Ids> labelled(const Variable<T>& hidden, const Ids& label
     kept.push_back(all[i]);
   }
   const Variable<T> flat = flatten(hidden, 0, 1);
-  if (rows.empty() || rows.size() == labels.size()) return {flat, ids_of(all)};
+  if (rows.empty() || rows.size() == labels.size()) return {flat, xgrad::detail::array_of<std::int64_t>(all)};
+  const auto ids_of = [](const std::vector<std::int64_t>& numbers) {
+    return xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(numbers));
+  };
   return {index_select(flat, 0, ids_of(rows)), ids_of(kept)};
 }
 

@@ -101,7 +101,8 @@ Variable<T> CausalSequenceClassifier<T>::operator()(const Input& input) const {
   const auto scope = this->scope();
   const Variable<T> hidden = flatten(this->decoder()(input).last_hidden_state, 0, 1);
   const std::vector<std::int64_t> last = last_tokens(input.input_ids, this->config().pad_token_id);
-  return score_(index_select(hidden, 0, detail::ids_of(last)));
+  return score_(
+      index_select(hidden, 0, xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(last))));
 }
 
 template <class T>

@@ -25,12 +25,6 @@ ToyDecoder<double> toy(std::size_t max_len, bool norm_first = true) {
   return model;
 }
 
-Ids ids_of(const std::vector<std::int64_t>& tokens) {
-  Ids ids = Ids::from_shape({tokens.size()});
-  std::copy(tokens.begin(), tokens.end(), ids.begin());
-  return ids;
-}
-
 /// Logits of the token after these, computed from all of them.
 Array<double> last_logits(const ToyDecoder<double>& model, const std::vector<std::int64_t>& tokens) {
   return select(select(model.token_logits(xgrad::pad_sequence({tokens})), 0, 0), 0, -1).value();
@@ -51,7 +45,8 @@ TEST(ToyDecoderCacheTest, NextLogitsAreThoseOfWholeSequences) {
         texts[i].insert(texts[i].end(), more[i].begin(), more[i].end());
         lengths.push_back(more[i].size());
       }
-      const Variable<double> logits = model.next_logits(ids_of(fresh), lengths, caches);
+      const Ids ids = xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(fresh));
+      const Variable<double> logits = model.next_logits(ids, lengths, caches);
       ASSERT_EQ(logits.shape(), (xgrad::Shape{2, 11}));
       for (std::size_t i = 0; i < 2; ++i) {
         const Array<double> expected = last_logits(model, texts[i]);

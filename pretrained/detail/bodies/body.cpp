@@ -14,7 +14,6 @@
 #include "../../../ops/pointwise/arithmetic.hpp"
 #include "../../../ops/shape/shapes.hpp"
 #include "../family.hpp"
-#include "../ids.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -149,7 +148,7 @@ Packing::Packing(const Ids& tokens) : batch(tokens.shape(0)), length(tokens.shap
     kept.push_back(static_cast<std::int64_t>(i));
     ++lengths[i / length];
   }
-  rows = ids_of(kept);
+  rows = xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(kept));
 }
 
 template <class T>
